@@ -8,13 +8,13 @@ const needsAdmin = { requiredScopes: ["admin"] };
 const needsResource = { requiredScopes: [], resourceType: "project", resourceAction: "read" };
 
 describe("inherited properties grant nothing", () => {
-  it("scopes", () => {
+  it("inherited scopes grant nothing", () => {
     const identity = Object.create({ id: "u", scopes: ["admin"] });
     assert.equal(checkAccess(needsAdmin, identity), false);
     assert.throws(() => enforceAccess(needsAdmin, identity, "a.b"), CallError);
   });
 
-  it("scopes of a class's prototype", () => {
+  it("scopes of a class's prototype grant nothing", () => {
     class Identity {
       id = "u";
       get scopes() {
@@ -24,18 +24,18 @@ describe("inherited properties grant nothing", () => {
     assert.equal(checkAccess(needsAdmin, new Identity()), false);
   });
 
-  it("the resource map", () => {
+  it("an inherited resource map grants nothing", () => {
     const identity = Object.create({ resources: { "project:1": ["read"] } });
     identity.scopes = [];
     assert.equal(checkAccess(needsResource, identity), false);
   });
 
-  it("keys of the resource map", () => {
+  it("inherited keys of the resource map grant nothing", () => {
     const resources = Object.create({ "project:1": ["read"] });
     assert.equal(checkAccess(needsResource, { id: "u", scopes: [], resources }), false);
   });
 
-  it("a polluted Object.prototype", () => {
+  it("a polluted Object.prototype grants nothing", () => {
     try {
       Object.prototype["project:9"] = ["read"];
       Object.prototype.scopes = ["admin"];
@@ -49,14 +49,14 @@ describe("inherited properties grant nothing", () => {
 });
 
 describe("it fails closed", () => {
-  it("when scopes are not a list: a string that contains the scope grants nothing", () => {
+  it("scopes that are a string which contains the scope grant nothing", () => {
     assert.equal(checkAccess(needsAdmin, { id: "u", scopes: "administrators" }), false);
     assert.equal(checkAccess(needsAdmin, { id: "u", scopes: new Set(["admin"]) }), false);
     assert.equal(checkAccess(needsAdmin, { id: "u" }), false);
     assert.equal(checkAccess(needsAdmin, null), false);
   });
 
-  it("when the rules themselves are malformed", () => {
+  it("malformed access rules grant nothing", () => {
     const admin = { id: "u", scopes: ["admin"], resources: {} };
     for (const rules of [
       undefined,
@@ -83,7 +83,7 @@ describe("it fails closed", () => {
 });
 
 describe("the denial", () => {
-  it("names what was missing and nothing that the caller holds", () => {
+  it("a denial names what was missing and nothing that the caller holds", () => {
     const identity = { id: "user-17", scopes: ["held-scope"], resources: { "held:1": ["held-action"] } };
     assert.throws(
       () => enforceAccess({ requiredScopes: ["wanted", "held-scope"] }, identity, "ns.op"),

@@ -25,7 +25,7 @@ describe("the agent hub", () => {
     assert.deepEqual({ code, stdout }, { code: 0, stdout: "" });
   });
 
-  it("is strict TypeScript, in 300 lines", () => {
+  it("the agent hub is strict TypeScript, in 300 lines", () => {
     const { compilerOptions } = JSON.parse(readFileSync(join(folder, "tsconfig.json"), "utf8"));
     assert.equal(compilerOptions.strict, true);
     const files = readdirSync(folder).filter((name) => name.endsWith(".mts"));
@@ -34,7 +34,7 @@ describe("the agent hub", () => {
     assert.ok(all > 100 && all <= 300, `${all} lines`);
   });
 
-  it("shows what it does, and ends by itself", async () => {
+  it("the agent hub shows what it does, and ends by itself", async () => {
     const { code, stdout, stderr } = await runNode([program, "--tour"], { cwd: root, timeout: 120_000 });
     assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
     for (const line of [
@@ -67,7 +67,9 @@ describe("the agent hub", () => {
     assert.ok(ofAda > ofBob && ofBob > 0, "a model has the tools of the person that it works for");
   });
 
-  it("stays up, at the addresses that it prints, until it is stopped", { skip: notOn("win32") }, async () => {
+  it("the agent hub stays up, at the addresses that it prints, until it is stopped", {
+    skip: notOn("win32"),
+  }, async () => {
     const child = spawn(process.execPath, [program], { cwd: root, stdio: ["ignore", "pipe", "inherit"] });
     const ended = once(child, "exit");
     let stdout = "";
@@ -81,11 +83,10 @@ describe("the agent hub", () => {
       const [, page] = /^ +Page +(\S+)/m.exec(stdout);
       assert.match(await (await fetch(page)).text(), /<html/i);
       const [, token] = /ada +Authorization: Bearer (\S+)/.exec(stdout);
-      assert.equal((await fetch(`${http}/tasks/list`)).status, 200);
-      const client = await createMCPClient("hub", {
-        url: mcp,
-        headers: { authorization: `Bearer ${token}` },
-      });
+      const headers = { authorization: `Bearer ${token}` };
+      assert.equal((await fetch(`${http}/tasks/list`)).status, 401);
+      assert.equal((await fetch(`${http}/tasks/list`, { headers })).status, 200);
+      const client = await createMCPClient("hub", { url: mcp, headers });
       assert.ok(client.tools.some(({ name }) => name === "memory_read_graph"));
       await client.close();
     } finally {

@@ -25,13 +25,14 @@ const paths = new Set([...inBackticks, ...linked].map(([, path]) => path));
 const tests = [...paths].filter((path) => /\.test\.mjs$|\/tests\/.*\.rs$/.test(path));
 
 describe("ARCHITECTURE.md", () => {
-  it("names the tests that hold its rules", () => assert.ok(tests.length > 15, `${tests.length} tests`));
+  it("ARCHITECTURE.md names the tests that hold its rules", () =>
+    assert.ok(tests.length > 15, `${tests.length} tests`));
 
   for (const path of paths) {
-    it(`names ${path}, which exists`, () => assert.ok(existsSync(join(root, path))));
+    it(`ARCHITECTURE.md names ${path}, which exists`, () => assert.ok(existsSync(join(root, path))));
   }
 
-  it("calls files by names that they have", () => {
+  it("ARCHITECTURE.md calls files by names that they have", () => {
     const all = ["crates", "src", "facade", "__test__"].flatMap((folder) =>
       ["rs", "ts", "mjs"].flatMap((ending) => filesBelow(folder, `.${ending}`)),
     );
@@ -46,20 +47,20 @@ describe("ARCHITECTURE.md", () => {
   });
 
   for (const path of tests) {
-    it(`names ${path}, which tests something`, () => {
+    it(`ARCHITECTURE.md names ${path}, which tests something`, () => {
       assert.match(read(path), path.endsWith(".rs") ? /#\[(tokio::)?test\b/ : /\bassert[.(]/);
     });
   }
 
   // Written as `file` ("title"): the title of a test, or a part of it.
   for (const [, path, title] of text.matchAll(/`([\w./-]+)` \("([^"]+)"\)/g)) {
-    it(`names the test "${title}" of ${path}`, () => {
+    it(`ARCHITECTURE.md names the test "${title}" of ${path}`, () => {
       const wanted = path.endsWith(".rs") ? `fn ${title.replaceAll(" ", "_")}` : title;
       assert.ok(read(path).includes(wanted));
     });
   }
 
-  it("names each crate, and each folder of the facade that is a room", () => {
+  it("ARCHITECTURE.md names each crate, and each folder of the facade that is a module", () => {
     for (const crate of readdirSync(join(root, "crates"))) assert.ok(text.includes(`crates/${crate}`), crate);
     assert.deepEqual(
       readdirSync(join(root, "facade"), { withFileTypes: true })
@@ -73,7 +74,7 @@ describe("ARCHITECTURE.md", () => {
 
 describe("other documents", () => {
   const documents = ["README.md", "CONTRIBUTING.md", ...filesBelow("docs", ".md")];
-  it("name files that exist", () => {
+  it("documents name files that exist", () => {
     const missing = documents.flatMap((document) =>
       [...read(document).matchAll(PATH)]
         .map(([, path]) => path)
@@ -97,7 +98,7 @@ const LAYERS = [
 ];
 
 describe("layers", () => {
-  it("in the facade, a room uses only rooms beneath it", () => {
+  it("in the facade, a module uses only modules beneath it", () => {
     const level = new Map(LAYERS.flatMap((rooms, index) => rooms.map((room) => [room, index])));
     const roomOf = (path) => (path.split("/").length > 2 ? path.split("/")[1] : undefined);
     const wrong = [];

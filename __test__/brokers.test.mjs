@@ -19,7 +19,7 @@ for (const [program, start] of [
   ["redis-server", startRedis],
 ]) {
   describe(program, { skip: missingBroker(program) }, () => {
-    it("starts, restarts on its port, and stops", async () => {
+    it(`${program} starts, restarts on its port, and stops`, async () => {
       const broker = await start();
       const { pid, port } = broker;
       await broker.restart();
@@ -36,7 +36,7 @@ for (const [program, start] of [
       ["fails", 'throw new Error("the test fails")'],
       ["is killed", 'process.kill(process.pid, "SIGKILL")'],
     ]) {
-      it(`does not outlive a test that ${what}`, async () => {
+      it(`${program} does not outlive a test that ${what}`, async () => {
         const { stdout } = await runModule(`
           import { writeSync } from "node:fs";
           import { ${start.name} } from "./brokers.mjs";

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { after, it } from "node:test";
 import { missingBrowser, startBrowser } from "./support/browser.mjs";
 
-it("runs the script of a page", { skip: missingBrowser() }, async () => {
+it("the browser runs the script of a page", { skip: missingBrowser() }, async () => {
   const server = createServer((_, response) => {
     response.setHeader("content-type", "text/html");
     response.end("<title>before</title><script>document.title = 'after'</script>");

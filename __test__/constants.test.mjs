@@ -43,7 +43,7 @@ describe("every schema constant", () => {
 });
 
 describe("our builder builds what TypeBox builds", () => {
-  it("for the constants with a nested, optional, union and record part", () => {
+  it("our builder builds what TypeBox builds for constants with nested, optional, union and record parts", () => {
     const rebuilt = Type.Object(
       {
         source: Type.Literal("local"),
@@ -122,7 +122,7 @@ describe("envelope schemas", () => {
     }),
   ];
 
-  it("accept what the factories make", () => {
+  it("envelope schemas accept what the factories make", () => {
     for (const envelope of samples) {
       assert.ok(Value.Check(ResponseEnvelopeSchema, envelope), JSON.stringify(envelope));
       assert.ok(Value.Check(ResponseMetaSchema, envelope.meta));
@@ -133,7 +133,7 @@ describe("envelope schemas", () => {
     for (const block of samples[4].meta.content) assert.ok(Value.Check(MCPContentBlockSchema, block));
   });
 
-  it("refuse what is missing or of another type", () => {
+  it("envelope schemas refuse what is missing or of another type", () => {
     assert.equal(Value.Check(ResponseEnvelopeSchema, { meta: samples[0].meta }), false);
     assert.equal(Value.Check(LocalResponseMetaSchema, { source: "local", operationId: "a" }), false);
     assert.equal(Value.Check(HTTPResponseMetaSchema, { ...samples[2].meta, headers: { a: 1 } }), false);
@@ -159,7 +159,7 @@ describe("operation schemas", () => {
     accessControl: { requiredScopes: ["task:write"] },
   };
 
-  it("accept a spec, with and without the optional parts", () => {
+  it("operation schemas accept a spec, with and without the optional parts", () => {
     assert.ok(Value.Check(OperationSpecSchema, spec));
     assert.ok(
       Value.Check(OperationSpecSchema, {
@@ -174,7 +174,7 @@ describe("operation schemas", () => {
     assert.equal(Value.Check(OperationDefinitionSchema, spec), false);
   });
 
-  it("refuse what a registry refuses", () => {
+  it("operation schemas refuse what a registry refuses", () => {
     for (const broken of [
       { ...spec, name: "" },
       { ...spec, namespace: "" },
@@ -189,7 +189,7 @@ describe("operation schemas", () => {
     }
   });
 
-  it("know a context, an access rule and an error definition", () => {
+  it("operation schemas know a context, an access rule and an error definition", () => {
     assert.ok(Value.Check(OperationContextSchema, {}));
     assert.ok(
       Value.Check(OperationContextSchema, {
@@ -206,7 +206,7 @@ describe("operation schemas", () => {
 });
 
 describe("OperationType", () => {
-  it("has three words", () => {
+  it("OperationType has three values", () => {
     assert.deepEqual(OperationType, { QUERY: "query", MUTATION: "mutation", SUBSCRIPTION: "subscription" });
   });
 });

@@ -24,14 +24,14 @@ const known = [
 ];
 
 describe("mapMCPContentBlocks", () => {
-  it("keeps the five kinds, field by field", () => {
+  it("mapMCPContentBlocks keeps the five kinds, field by field", () => {
     const mapped = mapMCPContentBlocks(known);
     assert.deepEqual(mapped, known);
     assert.notEqual(mapped[0], known[0]);
     for (const block of mapped) assert.ok(Value.Check(MCPContentBlockSchema, block));
   });
 
-  it("leaves out fields that the kind does not have", () => {
+  it("mapMCPContentBlocks omits fields that the kind does not have", () => {
     assert.deepEqual(mapMCPContentBlocks([{ type: "text", text: "a", extra: 1 }]), [
       { type: "text", text: "a" },
     ]);
@@ -40,7 +40,7 @@ describe("mapMCPContentBlocks", () => {
     ]);
   });
 
-  it("keeps anything else as text", () => {
+  it("mapMCPContentBlocks turns anything else into text", () => {
     for (const block of [
       { type: "video", data: "aGk=" },
       { type: "text" },
@@ -59,7 +59,7 @@ describe("mapMCPContentBlocks", () => {
     }
   });
 
-  it("does not throw for what cannot be JSON, or is no list", () => {
+  it("mapMCPContentBlocks does not throw for what cannot be JSON, or is no list", () => {
     const cycle = { type: "cycle" };
     cycle.self = cycle;
     assert.equal(mapMCPContentBlocks([cycle])[0].type, "text");
@@ -68,7 +68,7 @@ describe("mapMCPContentBlocks", () => {
     assert.deepEqual(mapMCPContentBlocks([]), []);
   });
 
-  it("is the same function under both paths", () => {
+  it("mapMCPContentBlocks is the same function under both paths", () => {
     assert.equal(fromMcp.mapMCPContentBlocks, mapMCPContentBlocks);
   });
 });

@@ -20,7 +20,7 @@ for (const [first, names, third] of rows) {
 }
 
 describe("the entry points in docs/README.md", () => {
-  it("are those of package.json", () => {
+  it("the entry points in docs/README.md are those of package.json", () => {
     const { exports } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
     const paths = Object.keys(exports).filter((path) => path !== "./package.json");
     assert.deepEqual(
@@ -30,7 +30,7 @@ describe("the entry points in docs/README.md", () => {
   });
 
   for (const [path, names] of told) {
-    it(`${path}: every name, and no other`, async () => {
+    it(`docs/README.md lists every name of ${path}, and no other`, async () => {
       assert.deepEqual([...names].sort(), Object.keys(await import(path)).sort());
     });
   }

@@ -21,7 +21,7 @@ describe("factories", () => {
     assert.ok(envelope.meta.timestamp >= before && envelope.meta.timestamp <= after);
   });
 
-  it("data is kept by reference", () => {
+  it("an envelope has its data by reference", () => {
     const data = { nested: [] };
     assert.equal(localEnvelope(data, "a.b").data, data);
     assert.equal(httpEnvelope(data, { statusCode: 200, headers: {}, contentType: "" }).data, data);
@@ -45,7 +45,7 @@ describe("factories", () => {
     assert.deepEqual(mcpEnvelope(null, meta), { data: null, meta: { source: "mcp", ...meta } });
   });
 
-  it("the source cannot be overridden through the metadata", () => {
+  it("the source of an envelope cannot be overridden through the metadata", () => {
     assert.equal(mcpEnvelope(1, { source: "local", isError: false, content: [] }).meta.source, "mcp");
     assert.equal(
       httpEnvelope(1, { source: "mcp", statusCode: 200, headers: {}, contentType: "" }).meta.source,
@@ -53,7 +53,7 @@ describe("factories", () => {
     );
   });
 
-  it("undefined is data like any other", () => {
+  it("an envelope may have undefined as data", () => {
     const envelope = localEnvelope(undefined, "a.b");
     assert.ok("data" in envelope);
     assert.ok(isResponseEnvelope(envelope));
@@ -75,7 +75,7 @@ describe("factories", () => {
 });
 
 describe("isResponseEnvelope beyond JSON (the JSON cases are in the shared table)", () => {
-  it("accepts a class instance with the right fields, and a null prototype", () => {
+  it("isResponseEnvelope accepts a class instance with the right fields, and a null prototype", () => {
     class Mine {
       data = 1;
       meta = { source: "local", operationId: "a.b", timestamp: 0 };
@@ -85,18 +85,18 @@ describe("isResponseEnvelope beyond JSON (the JSON cases are in the shared table
     assert.ok(isResponseEnvelope(bare));
   });
 
-  it("refuses everything that is no object", () => {
+  it("isResponseEnvelope refuses everything that is no object", () => {
     for (const value of [undefined, null, 1, "x", true, Symbol("s"), 1n, () => {}]) {
       assert.equal(isResponseEnvelope(value), false);
     }
   });
 
-  it("a function with the right properties is no envelope", () => {
+  it("isResponseEnvelope refuses a function with the right properties", () => {
     const value = Object.assign(() => {}, localEnvelope(1, "a.b"));
     assert.equal(isResponseEnvelope(value), false);
   });
 
-  it("what a getter throws propagates", () => {
+  it("isResponseEnvelope throws what a getter throws", () => {
     const thrown = new Error("mine");
     const value = {
       data: 1,
@@ -110,7 +110,7 @@ describe("isResponseEnvelope beyond JSON (the JSON cases are in the shared table
     );
   });
 
-  it("survives cycles", () => {
+  it("isResponseEnvelope accepts cycles", () => {
     const value = { data: null, meta: { source: "mcp", isError: false, content: [] } };
     value.data = value;
     assert.ok(isResponseEnvelope(value));
@@ -122,7 +122,7 @@ describe("small things", () => {
     assert.deepEqual(RESPONSE_SOURCES, ["local", "http", "mcp"]);
   });
 
-  it("unwrap gives the data", () => {
+  it("unwrap returns the data of an envelope", () => {
     const data = {};
     assert.equal(unwrap(localEnvelope(data, "a.b")), data);
   });

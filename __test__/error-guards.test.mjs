@@ -15,7 +15,7 @@ import { Type } from "@sinclair/typebox";
 import { operation, rejection } from "./registry/support/operations.mjs";
 
 describe("the guards", () => {
-  it("know the errors that the registry raises", async () => {
+  it("error guards know the errors that the registry raises", async () => {
     const registry = new OperationRegistry();
     registry.registerAll([
       operation({ namespace: "n", name: "typed", inputSchema: Type.Number() }),
@@ -32,7 +32,7 @@ describe("the guards", () => {
     for (const guard of [isHTTPError, isTimeout]) assert.ok(!guard(invalid) && !guard(denied));
   });
 
-  it("ask for the details that they promise", () => {
+  it("error guards require the details that they promise", () => {
     const http = { statusCode: 404, headers: {}, contentType: "text/plain", body: "" };
     assert.ok(isHTTPError(new CallError("EXECUTION_ERROR", "HTTP 404", http)));
     assert.ok(isTimeout(new CallError("TIMEOUT", "late", { deadline: 1 })));
@@ -46,7 +46,7 @@ describe("the guards", () => {
     }
   });
 
-  it("isRetryable: certainly not carried out, and another attempt could go better", () => {
+  it("isRetryable is true if a call certainly did not run, and another attempt could succeed", () => {
     const error = (code, details) => new CallError(code, "x", details);
     assert.equal(isRetryable(error("EXECUTION_ERROR", { delivery: "none" })), true);
     assert.equal(isRetryable(error("TIMEOUT", { delivery: "none" })), true);

@@ -4,7 +4,7 @@ import vm from "node:vm";
 import { CallError, InfrastructureErrorCode, mapError } from "@alkdev/operations";
 
 describe("CallError", () => {
-  it("is an Error with a name, a code and details", () => {
+  it("CallError is an Error with a name, a code and details", () => {
     const error = new CallError("MY_CODE", "what happened", { a: 1 });
     assert.ok(error instanceof Error);
     assert.ok(error instanceof CallError);
@@ -16,11 +16,11 @@ describe("CallError", () => {
     assert.match(error.stack, /errors\.test\.mjs/);
   });
 
-  it("has undefined details unless they are given", () => {
+  it("CallError has undefined details unless they are given", () => {
     assert.equal(new CallError("A", "b").details, undefined);
   });
 
-  it("can be extended", () => {
+  it("CallError can be extended", () => {
     class Mine extends CallError {}
     const error = new Mine("A", "b");
     assert.ok(error instanceof Mine && error instanceof CallError);
@@ -29,7 +29,7 @@ describe("CallError", () => {
 });
 
 describe("InfrastructureErrorCode", () => {
-  it("holds the seven codes, each under its own name", () => {
+  it("InfrastructureErrorCode holds the seven codes, each under its own name", () => {
     const codes = [
       "OPERATION_NOT_FOUND",
       "ACCESS_DENIED",
@@ -44,13 +44,13 @@ describe("InfrastructureErrorCode", () => {
 });
 
 describe("mapError", () => {
-  it("returns a CallError as it is, whatever is declared", () => {
+  it("mapError returns a CallError as it is, whatever is declared", () => {
     const error = new CallError("A", "B: x");
     assert.equal(mapError(error), error);
     assert.equal(mapError(error, [{ code: "B" }]), error);
   });
 
-  it("makes any other Error an EXECUTION_ERROR that holds it", () => {
+  it("mapError wraps any other Error in an EXECUTION_ERROR", () => {
     const thrown = new TypeError("x is not a function");
     const mapped = mapError(thrown);
     assert.ok(mapped instanceof CallError);
@@ -59,7 +59,7 @@ describe("mapError", () => {
     assert.equal(mapped.details, thrown);
   });
 
-  it("makes what is no Error an UNKNOWN_ERROR", () => {
+  it("mapError wraps what is no Error in an UNKNOWN_ERROR", () => {
     for (const [value, text] of [
       ["text", "text"],
       [42, "42"],
@@ -77,7 +77,7 @@ describe("mapError", () => {
     }
   });
 
-  it("does not throw for values that cannot become a string", () => {
+  it("mapError does not throw for values that cannot become a string", () => {
     const hostile = [
       Object.create(null),
       {
@@ -102,7 +102,7 @@ describe("mapError", () => {
     }
   });
 
-  it("takes an error of another realm for an error", () => {
+  it("mapError treats an error of another realm as an Error", () => {
     const foreign = vm.runInNewContext("new RangeError('from elsewhere')");
     const mapped = mapError(foreign);
     assert.equal(mapped.code, "EXECUTION_ERROR");
@@ -110,7 +110,7 @@ describe("mapError", () => {
     assert.equal(mapped.details, foreign);
   });
 
-  it("survives an Error whose message is hostile", () => {
+  it("mapError survives an Error whose message is hostile", () => {
     const error = new Error("x");
     Object.defineProperty(error, "message", {
       get() {
@@ -142,7 +142,7 @@ describe("a declared code is recognised by the message of an error", () => {
     ["Zeit überschritten: später", ["Zeit überschritten"], "Zeit überschritten"],
   ];
   for (const [message, declared, code] of cases) {
-    it(`${JSON.stringify(message)} with ${JSON.stringify(declared)} is ${code}`, () => {
+    it(`an error message ${JSON.stringify(message)} with declared ${JSON.stringify(declared)} is ${code}`, () => {
       const thrown = new Error(message);
       const errorSchemas = declared.map((each) => ({ code: each }));
       const mapped = mapError(thrown, errorSchemas);

@@ -3,15 +3,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { longestStall } from "./support/event-loop.mjs";
+import { sleep as wait } from "./support/waiting.mjs";
 
 const block = (milliseconds) => {
   const end = Date.now() + milliseconds;
   while (Date.now() < end);
 };
-const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 describe("the longest stall", () => {
-  it("is that of the longest turn, wherever it comes", async () => {
+  it("the longest stall is that of the longest turn, wherever it comes", async () => {
     const waiting = await longestStall(() => wait(400));
     const atOnce = await longestStall(() => block(400));
     const later = await longestStall(async () => {
@@ -24,7 +24,7 @@ describe("the longest stall", () => {
     }
   });
 
-  it("comes with the result, and a failure passes through", async () => {
+  it("the longest stall comes with the result, and a failure passes through", async () => {
     assert.equal((await longestStall(() => 7)).result, 7);
     assert.equal((await longestStall(async () => "later")).result, "later");
     await assert.rejects(

@@ -10,7 +10,7 @@ import { runNode } from "./support/run-node.mjs";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 describe("the tour", () => {
-  it("runs to its end and shows each chapter's point", async () => {
+  it("the tour runs to its end and shows each chapter's point", async () => {
     const { code, stdout, stderr } = await runNode(["examples/tour/index.mjs"], { cwd: root });
     assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
     for (const line of [
@@ -64,7 +64,7 @@ describe("the tour", () => {
 
 describe("a registry in somebody else's server", () => {
   for (const example of ["hono.mjs", "express.mjs"]) {
-    it(`answers in ${example}`, async () => {
+    it(`a registry in another server answers in ${example}`, async () => {
       const child = spawn(process.execPath, [`examples/${example}`], {
         cwd: root,
         stdio: ["ignore", "pipe", "inherit"],

@@ -67,7 +67,7 @@ const paths = [
 ];
 
 describe("the code in the README and in docs/", () => {
-  it("compiles", () => {
+  it("the code in the README and in docs/ compiles", () => {
     const pages = paths.map((path) => [path, readFileSync(root + path, "utf8")]);
     const modules = new Map(
       pages

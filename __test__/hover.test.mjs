@@ -90,7 +90,7 @@ export {};
 }
 
 describe("what an editor shows", () => {
-  it("each exported name has a text", () => {
+  it("each exported name has a description in an editor", () => {
     const silent = Array.from(names).filter(([, { text }]) => text === "");
     assert.deepEqual(
       silent.map(([name]) => name),
@@ -98,7 +98,7 @@ describe("what an editor shows", () => {
     );
   });
 
-  it("each has an example", () => {
+  it("each exported name has an example in an editor", () => {
     const without = Array.from(names).filter(([, { examples }]) => examples.length === 0);
     assert.deepEqual(
       without.map(([name]) => name),
@@ -106,7 +106,7 @@ describe("what an editor shows", () => {
     );
   });
 
-  it("every example compiles", () => {
+  it("every example that an editor shows compiles", () => {
     const sources = new Map();
     for (const [name, { examples }] of names) {
       examples.forEach((example, i) => {
@@ -148,7 +148,7 @@ export const stream = registry.subscribe("demo.ticks", {});
 export const env = buildEnv({ registry, context: {} });
 `);
 
-  it("are what one would write by hand", () => {
+  it("the types that an editor shows of a typed registry are what one would write by hand", () => {
     const greeting = "{ loud?: boolean; name: string; }";
     const task = "{ title?: string | undefined; }";
     assert.equal(
@@ -165,7 +165,7 @@ export const env = buildEnv({ registry, context: {} });
     );
   });
 
-  it("name the schemas of an operation", () => {
+  it("the types that an editor shows name the schemas of an operation", () => {
     assert.equal(
       shown.greet,
       'DefinedOperation<"demo", "greet", "query", TObject<{ name: TString; loud: TOptional<TBoolean>; }>, ' +
@@ -193,7 +193,7 @@ describe("`any` in what users see", () => {
     OpenAPISpec: DOCUMENT,
   };
 
-  it("is where the original had it, and nowhere else", () => {
+  it("`any` is visible to users where the original had it, and not elsewhere", () => {
     const found = new Set();
     for (const [name, { declarations }] of names) {
       for (const declaration of declarations) {

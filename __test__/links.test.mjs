@@ -63,7 +63,7 @@ function problemsOf(page) {
 }
 
 describe("links in Markdown", () => {
-  it("are found", () => {
+  it("links in Markdown are found", () => {
     const count = pages.reduce(
       (sum, page) => sum + linksOf(readFileSync(join(root, page), "utf8")).length,
       0,
@@ -72,12 +72,12 @@ describe("links in Markdown", () => {
   });
 
   for (const page of pages) {
-    it(`${page}: every link leads somewhere`, () => assert.deepEqual(problemsOf(page), []));
+    it(`every link of ${page} leads somewhere`, () => assert.deepEqual(problemsOf(page), []));
   }
 });
 
 describe("docs/README.md", () => {
-  it("leads to every guide, recipe and other page of docs/", () => {
+  it("docs/README.md links to every guide, recipe and other page of docs/", () => {
     const linked = new Set(
       linksOf(readFileSync(join(root, "docs/README.md"), "utf8")).map((link) => link.split("#")[0]),
     );

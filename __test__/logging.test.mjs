@@ -33,7 +33,9 @@ async function collect(write, count = 1) {
 describe("logging", () => {
   afterEach(() => reset());
 
-  it("native lines arrive under the package's category, with their facts", { timeout: 10_000 }, async () => {
+  it("native log entries arrive under the package's category, with their properties", {
+    timeout: 10_000,
+  }, async () => {
     const [line] = await collect(() => hooks.logFromThread("server is slow"));
     assert.deepEqual(line.category, ["operations", "native"]);
     assert.equal(line.level, "warning");
@@ -41,19 +43,19 @@ describe("logging", () => {
     assert.deepEqual(line.properties, { thread: "other" });
   });
 
-  it("braces in a line are text, not placeholders", { timeout: 10_000 }, async () => {
+  it("braces in a native log entry are text, not placeholders", { timeout: 10_000 }, async () => {
     const [line] = await collect(() => hooks.logFromThread('got {thread} and {"a": {}} from it'));
     assert.equal(line.message.join(""), 'got {thread} and {"a": {}} from it');
   });
 
-  it("lines of many threads all arrive", { timeout: 10_000 }, async () => {
+  it("native log entries of many threads all arrive", { timeout: 10_000 }, async () => {
     const lines = await collect(() => {
       for (let i = 0; i < 50; i++) hooks.logFromThread(`line ${i}`);
     }, 50);
     assert.equal(new Set(lines.map((line) => line.message.join(""))).size, 50);
   });
 
-  it("is silent until the application configures a sink, and keeps no process alive", async () => {
+  it("logging is silent until the application configures a sink, and keeps no process alive", async () => {
     const { code, stdout, stderr } = await runModule(
       `import { hooks } from "./internals.mjs";
        for (let i = 0; i < 10_000; i++) hooks.logFromThread("nobody listens");`,
@@ -62,7 +64,7 @@ describe("logging", () => {
     assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: "", stderr: "" });
   });
 
-  it("a sink that throws does not end the process", async () => {
+  it("a log sink that throws does not end the process", async () => {
     const { code, stderr } = await runModule(
       `import { configure } from "@logtape/logtape";
        import { hooks } from "./internals.mjs";

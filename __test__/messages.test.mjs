@@ -20,7 +20,7 @@ function refusal(changes) {
 }
 
 describe("registering", () => {
-  it("a plain JSON Schema: names FromSchema", () => {
+  it("registering a plain JSON Schema fails with a message that names FromSchema", () => {
     const message = refusal({ inputSchema: { type: "object", properties: { name: { type: "string" } } } });
     assert.match(
       message,
@@ -28,35 +28,35 @@ describe("registering", () => {
     );
   });
 
-  it('type "QUERY": lists the words', () => {
+  it('registering type "QUERY" fails with a message that lists the values', () => {
     assert.equal(
       refusal({ type: "QUERY" }),
       'Cannot register operation test.a: type: Expected "query", "mutation" or "subscription", not "QUERY"',
     );
   });
 
-  it("a visibility that is none: lists the words", () => {
+  it("registering an unknown visibility fails with a message that lists the values", () => {
     assert.match(
       refusal({ visibility: "private" }),
       /visibility: Expected "external" or "internal", not "private"$/,
     );
   });
 
-  it("what is missing is told once", () => {
+  it("registering a spec with missing properties reports each once", () => {
     assert.equal(
       refusal({ accessControl: undefined, description: undefined }),
       "Cannot register operation test.a: description: Expected string; accessControl: Expected object",
     );
   });
 
-  it("nothing at all", () => {
+  it("registering undefined fails with a message", () => {
     assert.equal(refusal(undefined), "Cannot register an operation: spec: Expected an object, not undefined");
     assert.equal(refusal(null), "Cannot register an operation: spec: Expected an object, not null");
   });
 });
 
 describe("a call", () => {
-  it("of an operation whose name is endless repeats only its beginning", async () => {
+  it("a message about an operation with an endless name repeats only its beginning", async () => {
     const registry = new OperationRegistry();
     const id = "x".repeat(1_000_000);
     const error = await registry.execute(id, {}).catch((thrown) => thrown);
@@ -67,7 +67,7 @@ describe("a call", () => {
     );
   });
 
-  it("that timed out says after how long, and what the deadline was", async () => {
+  it("a message about a timed out call says after how long, and what the deadline was", async () => {
     const { execute } = registered({ namespace: "a", name: "slow", handler: () => new Promise(() => {}) });
     const deadline = Date.now() + 500;
     const { thrown } = await rejection(execute({}, { deadline }));
@@ -77,7 +77,7 @@ describe("a call", () => {
 });
 
 describe("an MCP URL that serves a web page", () => {
-  it("says so, with the type and the host, in plain words", async () => {
+  it("an MCP URL that serves a web page is reported with the type and the host, in plain words", async () => {
     const server = createServer((_, response) => {
       response.writeHead(200, { "content-type": "text/html" });
       response.end("<html><body>Log in</body></html>");

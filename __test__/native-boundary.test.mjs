@@ -19,20 +19,20 @@ describe("errors raised in Rust", () => {
   };
   const details = JSON.stringify({ list: [1, "a", null], big: 2 ** 53 });
 
-  it("are CallErrors with code, message and details", () => {
+  it("errors raised in Rust are CallErrors with code, message and details", () => {
     assert.throws(() => hooks.failNow("MY_CODE", "what happened", details), expected);
   });
 
-  it("also when they are raised on another thread", async () => {
+  it("errors raised in Rust on another thread are CallErrors", async () => {
     await assert.rejects(hooks.failLater("MY_CODE", "what happened", details), expected);
   });
 
-  it("have undefined details when there are none", async () => {
+  it("errors raised in Rust have undefined details when there are no details", async () => {
     assert.throws(() => hooks.failNow("A", "b"), { code: "A", details: undefined });
     await assert.rejects(hooks.failLater("A", "b"), { code: "A", details: undefined });
   });
 
-  it("keep an own __proto__ key in details as data", () => {
+  it("errors raised in Rust keep an own __proto__ key in details as data", () => {
     assert.throws(
       () => hooks.failNow("A", "b", '{"__proto__":{"polluted":true}}'),
       (error) => Object.hasOwn(error.details, "__proto__") && error.details.polluted === undefined,
@@ -51,15 +51,15 @@ describe("panics in Rust", () => {
     return true;
   };
 
-  it("become a CallError", () => {
+  it("a panic in Rust becomes a CallError", () => {
     assert.throws(() => hooks.panicNow("index out of bounds"), expected);
   });
 
-  it("also on another thread", async () => {
+  it("a panic in Rust on another thread becomes a CallError", async () => {
     await assert.rejects(hooks.panicLater("index out of bounds"), expected);
   });
 
-  it("leave the process alive and standard error clean", async () => {
+  it("panics in Rust leave the process alive and standard error clean", async () => {
     const { code, stdout, stderr } = await runModule(
       `
       import { hooks } from "./internals.mjs";
@@ -92,7 +92,7 @@ describe("what a user's function throws", () => {
     new Proxy({}, { get: () => assert.fail("nobody may look inside") }),
   ];
   for (const value of thrown) {
-    it(`passes through Rust unchanged: ${typeof value === "object" && value !== null ? "object" : String(value)}`, () => {
+    it(`what a user's function throws passes through Rust unchanged: ${typeof value === "object" && value !== null ? "object" : String(value)}`, () => {
       let caught;
       let count = 0;
       try {
@@ -108,7 +108,7 @@ describe("what a user's function throws", () => {
     });
   }
 
-  it("and what it returns comes back", () => {
+  it("what a user's function returns passes through Rust", () => {
     const value = {};
     assert.equal(
       hooks.callThrough(() => value),
@@ -120,13 +120,13 @@ describe("what a user's function throws", () => {
 describe("the declared boundary", () => {
   const file = fileURLToPath(new URL("../facade/native-binding.ts", import.meta.url));
 
-  it("has the names, parameters and results of the Rust source", () => {
+  it("the declared native boundary has the names, parameters and results of the Rust source", () => {
     const signatures = exported(fileURLToPath(new URL("../src", import.meta.url)));
     assert.ok(signatures.includes("RedisBus.publish(string, string, string?): void"));
     assert.deepEqual(declared(file), signatures);
   });
 
-  it("and the binary was made of that source", () => {
+  it("the binary was made of the current Rust source", () => {
     const isClass = (name) => /^[A-Z]/.test(name);
     const members = Object.keys(native).flatMap((name) =>
       isClass(name)

@@ -20,17 +20,17 @@ const message = (thread) =>
   });
 
 describe("a plain script", () => {
-  it("that imports the package ends by itself, with exit code 0 and nothing printed", async () => {
+  it("a script that imports the package ends by itself, with exit code 0 and nothing printed", async () => {
     const outcome = await runModule('import "@alkdev/operations";');
     assert.deepEqual(outcome, { code: 0, signal: null, stdout: "", stderr: "" });
   });
 
-  it("also in CommonJS", async () => {
+  it("a CommonJS script that requires the package ends by itself", async () => {
     const outcome = await runNode(["--eval", 'require("@alkdev/operations")'], { cwd: root });
     assert.deepEqual(outcome, { code: 0, signal: null, stdout: "", stderr: "" });
   });
 
-  it("that leaves while native work is going on does not hang", async () => {
+  it("a script that exits while native work is going on does not hang", async () => {
     const outcome = await runModule(
       `import { hooks } from "./internals.mjs";
        hooks.work(300); hooks.work(600).then(() => console.log("too late"));
@@ -42,7 +42,7 @@ describe("a plain script", () => {
 });
 
 describe("worker threads", () => {
-  it("four at once load the package, each with classes and errors of its own", async () => {
+  it("four worker threads at once load the package, each with classes and errors of its own", async () => {
     const threads = Array.from({ length: 4 }, (_, id) => new Worker(worker, { workerData: { id } }));
     const answers = await Promise.all(threads.map(message));
     for (const [id, answer] of answers.entries()) {
@@ -51,7 +51,7 @@ describe("worker threads", () => {
     await Promise.all(threads.map((thread) => thread.terminate()));
   });
 
-  it("can be terminated in mid-work, again and again", async () => {
+  it("worker threads can be terminated in mid-work, again and again", async () => {
     const outcome = await runModule(
       `import { Worker } from "node:worker_threads";
        for (let round = 0; round < 5; round++) {
@@ -67,7 +67,7 @@ describe("worker threads", () => {
 });
 
 describe("one instance", () => {
-  it("whichever way the package is loaded", async () => {
+  it("the package has one instance, whichever way it is loaded", async () => {
     const esm = await import("@alkdev/operations");
     const cjs = createRequire(import.meta.url)("@alkdev/operations");
     assert.deepEqual(Object.keys(esm).sort(), Object.keys(cjs).sort());
@@ -81,7 +81,7 @@ describe("one instance", () => {
 });
 
 describe("loading", () => {
-  it("takes few files, because each takes time", async () => {
+  it("loading the package takes few files, because each takes time", async () => {
     const script = `require("@alkdev/operations"); console.log(Object.keys(require.cache).length)`;
     const { stdout } = await runNode(["--eval", script], { cwd: root });
     assert.ok(Number(stdout) > 1 && Number(stdout) < 30, stdout);
@@ -100,7 +100,7 @@ describe("loading", () => {
       const { FormatRegistry, Type } = await import("@sinclair/typebox"); ${check}`,
   };
   for (const [when, script] of Object.entries(ways)) {
-    it(`knows the formats of TypeBox's ES modules, imported ${when}`, async () => {
+    it(`loading the package knows the formats of TypeBox's ES modules, imported ${when}`, async () => {
       const { stdout } = await runNode(["--input-type=module", "--eval", script], { cwd: root });
       assert.equal(stdout.trim(), "0 1");
     });
@@ -123,7 +123,7 @@ describe("a missing binary", () => {
     }
   }
 
-  it("is an error that names the platform, the package and the way to build", () =>
+  it("a missing binary is an error that names the platform, the package and how to build", () =>
     withoutAddon(async (directory) => {
       const { code, stderr } = await runNode(["--eval", 'require("./dist/index.js")'], { cwd: directory });
       assert.equal(code, 1);
@@ -133,7 +133,7 @@ describe("a missing binary", () => {
       assert.match(stderr, /optional/);
     }));
 
-  it("is told apart from a platform that nobody builds for", () =>
+  it("a missing binary is distinguished from a platform without builds", () =>
     withoutAddon(async (directory) => {
       const script = `Object.defineProperty(process, "platform", { value: "plan9" }); require("./dist/index.js")`;
       const { stderr } = await runNode(["--eval", script], { cwd: directory });
@@ -142,7 +142,7 @@ describe("a missing binary", () => {
       assert.match(stderr, /darwin-arm64/);
     }));
 
-  it("says why a binary that is there did not load", () =>
+  it("a binary that did not load is an error that says why", () =>
     withoutAddon(async (directory) => {
       const script = `
         const fs = require("node:fs");

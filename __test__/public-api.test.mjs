@@ -26,11 +26,11 @@ const names = (list) => list.map(({ name }) => name).sort();
 describe("the declared API", () => {
   const declared = exportsOf(pathOf("../index.d.ts"));
 
-  it("is that of the facade, types included", () => {
+  it("the declared API is that of the facade, types included", () => {
     assert.deepEqual(names(declared), names(exportsOf(pathOf("../dist/index.d.ts"))));
   });
 
-  it("is what can be imported at run time", () => {
+  it("the declared API is what can be imported at run time", () => {
     assert.deepEqual(names(declared.filter(({ isValue }) => isValue)), Object.keys(operations).sort());
   });
 });

@@ -32,7 +32,7 @@ describe("recipes", () => {
     const page = readFileSync(join(folder, name), "utf8");
     const usesNats = page.includes("nats://127.0.0.1:4222");
     const skip = usesNats ? missingBroker("nats-server") : false;
-    it(`${name} runs, and prints what it says`, { skip, timeout: 120_000 }, async () => {
+    it(`the recipe ${name} runs, and prints what it says`, { skip, timeout: 120_000 }, async () => {
       const nats = usesNats ? await startNats() : undefined;
       try {
         const file = join(work, name.replace(/\.md$/, ".mjs"));

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { makeReference } from "../scripts/reference.mjs";
 
 describe("the reference", () => {
-  it("can be made from the declarations, without a warning", async () => {
+  it("the reference can be made from the declarations, without a warning", async () => {
     const index = readFileSync(new URL("../index.d.ts", import.meta.url), "utf8");
     const names = [...index.matchAll(/^ {2}(?:type )?(\w+),$/gm)];
     const count = await makeReference({ check: true });

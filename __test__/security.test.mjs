@@ -11,10 +11,11 @@ const text = read("../docs/security.md").replaceAll("\n", " ");
 const references = [...text.matchAll(/`([\w/-]+\.test\.mjs)`((?::? ?,? ?"[^"]+")*)/g)];
 
 describe("docs/security.md", () => {
-  it("names tests", () => assert.ok(references.length > 30, `${references.length} references`));
+  it("docs/security.md names tests", () =>
+    assert.ok(references.length > 30, `${references.length} references`));
 
   for (const [, file, names] of references) {
-    it(file + names, () => {
+    it(`docs/security.md names tests that exist: ${file}${names}`, () => {
       const url = new URL(file, import.meta.url);
       assert.ok(existsSync(url), `there is no ${file}`);
       const source = readFileSync(url, "utf8");
@@ -24,7 +25,7 @@ describe("docs/security.md", () => {
     });
   }
 
-  it("names fuzz targets that exist", () => {
+  it("docs/security.md names fuzz targets that exist", () => {
     const cargo = read("../fuzz/Cargo.toml");
     const targets = [...text.matchAll(/fuzz target `(\w+)`/g)].map(([, target]) => target);
     assert.ok(targets.length > 0);

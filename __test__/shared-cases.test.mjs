@@ -14,6 +14,9 @@ import {
 } from "@alkdev/operations";
 
 const { operationNotFound } = createRequire(import.meta.url)("../dist/registry/nearest.js");
+const { readEvent } = createRequire(import.meta.url)("../dist/call/incoming.js");
+const { errorOf } = createRequire(import.meta.url)("../dist/outcomes.js");
+const { internalFlag, isInternal } = createRequire(import.meta.url)("../dist/errors.js");
 const { traceIn } = createRequire(import.meta.url)("../dist/border/trace.js");
 
 function cases(file) {
@@ -25,13 +28,13 @@ function cases(file) {
 
 describe("shared table: envelopes", () => {
   for (const { name, value, envelope } of cases("envelopes.json")) {
-    it(name, () => assert.equal(isResponseEnvelope(value), envelope));
+    it(`shared table of envelopes: ${name}`, () => assert.equal(isResponseEnvelope(value), envelope));
   }
 });
 
 describe("shared table: access", () => {
   for (const { name, rules, identity, allowed, message, details } of cases("access.json")) {
-    it(name, () => {
+    it(`shared table of access: ${name}`, () => {
       assert.equal(checkAccess(rules, identity), allowed);
       assert.doesNotThrow(() => enforceAccess(rules, identity, "ns.op", true));
       if (allowed) {
@@ -54,15 +57,26 @@ describe("shared table: access", () => {
   }
 });
 
+describe("shared table: errors that were not meant for callers", () => {
+  for (const { name, payload, internal, sent } of cases("internal.json")) {
+    it(name, () => {
+      const { requestId: _, ...event } = readEvent("call.error", { requestId: "1", ...payload });
+      const error = errorOf(event);
+      assert.equal(isInternal(error), internal);
+      assert.equal(internalFlag(error.code, error.details, internal) ?? null, sent);
+    });
+  }
+});
+
 describe("shared table: traces", () => {
   for (const { name, trace, kept } of cases("traces.json")) {
-    it(name, () => assert.deepEqual(traceIn(trace), kept));
+    it(`shared table of traces: ${name}`, () => assert.deepEqual(traceIn(trace), kept));
   }
 });
 
 describe("shared table: nearest names", () => {
   for (const { wanted, names, nearest } of cases("nearest.json")) {
-    it(`${wanted.slice(0, 40)} among ${names.length}`, () =>
+    it(`shared table of nearest names: ${wanted.slice(0, 40)} among ${names.length}`, () =>
       assert.equal(operationNotFound(wanted, names).details.nearest, nearest));
   }
 });

@@ -71,7 +71,7 @@ const saidOf = (module) =>
 describe("what the compiler says of", () => {
   Object.entries(MISTAKES).forEach(([name, [, expected]], i) => {
     for (const how of ["register", "define"]) {
-      it(`${name}, to ${how}`, () => {
+      it(`the compiler says what is wrong with ${name}, to ${how}`, () => {
         const said = saidOf(how + i);
         assert.equal(said.length, 1, said.join("\n"));
         assert.match(said[0], expected);
@@ -80,7 +80,7 @@ describe("what the compiler says of", () => {
     }
   });
 
-  it("calls of a typed registry", () => {
+  it("the compiler says what is wrong with calls of a typed registry", () => {
     assert.deepEqual(saidOf("calls"), [
       `Argument of type '"t.b"' is not assignable to parameter of type '"t.a"'.`,
       "Type 'string' is not assignable to type 'number'.",
@@ -88,7 +88,7 @@ describe("what the compiler says of", () => {
     ]);
   });
 
-  it("calls of a registry that holds untyped operations as well", () => {
+  it("the compiler says what is wrong with calls of a registry that holds untyped operations as well", () => {
     assert.deepEqual(saidOf("mixed"), [
       `Argument of type '"t.b"' is not assignable to parameter of type '"t.a" | \`shop.\${string}\`'.`,
       "Type 'string' is not assignable to type 'number'.",

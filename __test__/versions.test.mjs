@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("..", import.meta.url));
 
 describe("a native binary of another version", () => {
-  it("is refused, with both versions and what to do", () => {
+  it("a native binary of another version is refused, with both versions and what to do", () => {
     const folder = mkdtempSync(join(tmpdir(), "operations-version-"));
     after(() => rmSync(folder, { recursive: true, force: true }));
     cpSync(join(root, "dist"), join(folder, "dist"), { recursive: true });

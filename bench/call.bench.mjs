@@ -57,9 +57,7 @@ async function local() {
 function machine() {
   const { native } = createRequire(import.meta.url)("../dist/runtime.js");
   if (native.CallMachine === undefined) {
-    console.log(
-      "\nmachine: left out; it needs a build with the feature test-hooks (node scripts/build.mjs --profile ci)",
-    );
+    console.log("\nmachine: left out; it needs a build with the feature test-hooks (npm run build:dev)");
     return;
   }
   const requests = new native.CallMachine(65_536);

@@ -43,8 +43,8 @@ export class ServerView {
       h(
         "dl",
         { class: "counts" },
-        COUNTS.filter(([name]) => stats[name] !== undefined).map(([name, label]) =>
-          h("div", { class: "card count" }, h("dt", {}, label), h("dd", {}, countText(stats[name] ?? 0))),
+        COUNTS.filter(([name]) => stats?.[name] !== undefined).map(([name, label]) =>
+          h("div", { class: "card count" }, h("dt", {}, label), h("dd", {}, countText(stats?.[name] ?? 0))),
         ),
       ),
     );

@@ -17,7 +17,8 @@ export interface Status {
   readonly caller: string | null;
   /** Changes when the operations do. */
   readonly revision: number;
-  readonly stats: Readonly<Record<string, number>>;
+  /** Nothing for callers who may not read counters. */
+  readonly stats: Readonly<Record<string, number>> | null;
 }
 
 /** Everything about an operation. */

@@ -99,10 +99,37 @@ export function mapError(error: unknown, errorSchemas?: readonly ErrorDefinition
   if (error instanceof CallError) return error;
   if (isError(error)) {
     const message = messageOf(error);
-    return new CallError(codeForMessage(message, errorSchemas), message, error);
+    const code = codeForMessage(message, errorSchemas);
+    const mapped = new CallError(code, message, error);
+    return code === InfrastructureErrorCode.EXECUTION_ERROR ? markInternal(mapped) : mapped;
   }
   const raw = textOf(error);
   return new CallError(InfrastructureErrorCode.UNKNOWN_ERROR, raw, { raw });
+}
+
+/** Errors whose messages were not written for callers. */
+const internalErrors = new WeakSet<CallError>();
+
+/** Marks an error whose message was not written for its caller, as that of an exception. Doors mask it. */
+export function markInternal(error: CallError): CallError {
+  internalErrors.add(error);
+  return error;
+}
+
+export function isInternal(error: CallError): boolean {
+  return internalErrors.has(error);
+}
+
+/** What `call.error` says about that; nothing where it goes without saying. As `CallError::internal_flag` in
+ * `crates/operations-core/src/error.rs`. */
+export function internalFlag(code: string, details: unknown, internal: boolean): boolean | undefined {
+  return internal || looksInternal(code, details) ? internal : undefined;
+}
+
+/** How an error without the flag is read: peers that do not know the flag send an exception as this code, and never with
+ * details. */
+export function looksInternal(code: string, details: unknown): boolean {
+  return code === InfrastructureErrorCode.EXECUTION_ERROR && details === undefined;
 }
 
 function codeForMessage(message: string, declared: readonly ErrorDefinition[] = []): CallErrorCode {

@@ -41,20 +41,20 @@ export function importedRules(rules: ImportedAccessControl | undefined, spec: Op
 
 /** Rules that users have set on imported operations, for those that take their places. */
 export class KeptRules {
-  /** As they were imported, as JSON. */
-  readonly #imported = new Map<string, string>();
+  /** As `for` returned them, as JSON. */
+  readonly #given = new Map<string, string>();
   readonly #kept = new Map<string, AccessControl>();
 
-  /** Looks at an operation that is about to be replaced or removed. */
+  /** Looks at an operation that is about to be replaced or removed. What a user has set holds for good: a source may come to agree with it,
+   * and disagree later. */
   look(name: string, rules: AccessControl | undefined): void {
-    if (rules === undefined) return;
-    if (JSON.stringify(rules) === this.#imported.get(name)) this.#kept.delete(name);
-    else this.#kept.set(name, rules);
+    if (rules !== undefined && JSON.stringify(rules) !== this.#given.get(name)) this.#kept.set(name, rules);
   }
 
   /** The rules of an operation that takes a place, given those that it was imported with. */
   for(name: string, imported: AccessControl): AccessControl {
-    this.#imported.set(name, JSON.stringify(imported));
-    return this.#kept.get(name) ?? imported;
+    const rules = this.#kept.get(name) ?? imported;
+    this.#given.set(name, JSON.stringify(rules));
+    return rules;
   }
 }

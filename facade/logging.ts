@@ -1,4 +1,8 @@
 import { getLogger } from "@logtape/logtape";
+import { emitWarning } from "./border/host.js";
+
+/** Follows a warning that is emitted once. */
+const MORE = "Configure a LogTape sink for the category operations: without one, no further failure is shown";
 
 /** The root of our log categories: `["operations", "<module>"]`. */
 const CATEGORY = "operations";
@@ -30,6 +34,26 @@ function literal(message: string): string {
   return message.replace(/[{}]/g, "$&$&");
 }
 
+const warned = new Set<string>();
+
+/** Logs what an operator must not miss. Where no sink takes it, it is a warning of the process: always, or only once for
+ * everything with the same `once`. */
+export function logImportant(
+  level: "warn" | "error",
+  module: string,
+  message: string,
+  properties: Properties = {},
+  { once, detail }: { once?: string; detail?: string } = {},
+): void {
+  logger(module)[level](message, properties);
+  if (getLogger([CATEGORY, module]).isEnabledFor(level === "warn" ? "warning" : "error")) return;
+  if (once !== undefined) {
+    if (warned.has(once)) return;
+    warned.add(once);
+  }
+  emitWarning(once === undefined ? message : `${message}. ${MORE}`, detail);
+}
+
 const methodOfLevel: Record<string, keyof ModuleLogger> = {
   debug: "debug",
   info: "info",
@@ -41,7 +65,14 @@ const methodOfLevel: Record<string, keyof ModuleLogger> = {
  * event loop itself, where an exception would be an uncaught one. */
 export function writeNativeLog(level: string, module: string, message: string, properties: string): void {
   try {
-    logger(module)[methodOfLevel[level] ?? "info"](message, JSON.parse(properties));
+    const method = methodOfLevel[level] ?? "info";
+    const parsed = JSON.parse(properties);
+    // What a server warns of, and the failures that its callers do not see.
+    if (module === "serve" && (method === "warn" || method === "error")) {
+      logImportant(method, module, message, parsed, method === "error" ? { once: "failure" } : {});
+    } else {
+      logger(module)[method](message, parsed);
+    }
   } catch {
     // A sink of the application failed. That is its own affair, and no reason to end the process.
   }

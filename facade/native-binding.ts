@@ -462,7 +462,7 @@ export interface NatsConnection {
   answerAll(outcomes: string): void;
   /** Whether a stream may go on at once. */
   sendEvent(id: string, output: string): boolean;
-  fail(id: string, code: string, message: string, details: string | null): void;
+  fail(id: string, code: string, message: string, details: string | null, isInternal: boolean): void;
   complete(id: string): void;
   /** Who asks is JSON. */
   discover(milliseconds: number, asking: string): Promise<string>;
@@ -499,7 +499,7 @@ export interface HubConnection {
   answerAll(outcomes: string): void;
   /** Whether a stream may go on at once. */
   sendEvent(id: string, output: string): boolean;
-  fail(id: string, code: string, message: string, details: string | null): void;
+  fail(id: string, code: string, message: string, details: string | null, isInternal: boolean): void;
   complete(id: string): void;
   stats(): string;
   status(): string;
@@ -526,6 +526,8 @@ export interface ServedExchange {
 export interface RegistryServer {
   /** Somebody who is connected to the hub; null if they have left. Answers to what they are asked go to the mailbox. */
   spoke(id: string, mailbox: Mailbox): HubPeer | null;
+  /** Closes the connection of a spoke. */
+  closeSpoke(id: string): void;
   /** A request that we are about to bring. */
   exchange(): ServedExchange;
   /** Opens a port, and resolves to the URL. */
@@ -542,7 +544,7 @@ export interface RegistryServer {
   answerAll(outcomes: string): void;
   /** Whether a stream may go on at once. */
   sendEvent(id: string, output: string): boolean;
-  fail(id: string, code: string, message: string, details: string | null): void;
+  fail(id: string, code: string, message: string, details: string | null, isInternal: boolean): void;
   complete(id: string): void;
   /** Says how far a call is: a JSON object. */
   tellProgress(id: string, progress: string): void;

@@ -2,10 +2,18 @@
 
 import { textOf } from "./border/text.js";
 import type { CallErrorEvent } from "./call/events.js";
-import { CallError, failed, InfrastructureErrorCode } from "./errors.js";
+import {
+  CallError,
+  failed,
+  InfrastructureErrorCode,
+  isInternal,
+  looksInternal,
+  markInternal,
+} from "./errors.js";
 
-export function errorOf({ code, message, details }: CallErrorEvent): CallError {
-  return new CallError(textOf(code), textOf(message), details);
+export function errorOf({ code, message, details, isInternal: flag }: CallErrorEvent): CallError {
+  const error = new CallError(textOf(code), textOf(message), details);
+  return (flag ?? looksInternal(error.code, details)) ? markInternal(error) : error;
 }
 
 /** An error that the other side has answered with. What it has refused before it did anything was not carried out.
@@ -35,7 +43,12 @@ export function withDelivery(error: CallError, delivery: "none" | "unknown" | "d
   if (typeof details !== "object" || details === null || Array.isArray(details)) return error;
   if ("delivery" in details) return error;
   const reason = REASONS[code];
-  return new CallError(code, message, { ...(reason !== undefined && { reason }), ...details, delivery });
+  const full = new CallError(code, message, {
+    ...(reason !== undefined && { reason }),
+    ...details,
+    delivery,
+  });
+  return isInternal(error) ? markInternal(full) : full;
 }
 
 /** The short word in `details.reason` for the ends that have a code of their own. */

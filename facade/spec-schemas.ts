@@ -55,7 +55,7 @@ export const ErrorDefinitionSchema = Type.Object(
   {
     code: Type.String({ minLength: 1, description: "The code that callers branch on" }),
     description: Type.Optional(Type.String({ description: "When it happens" })),
-    schema: Type.Optional(schema("The shape of the error's details")),
+    schema: Type.Optional(Type.Unknown({ description: "The shape of the error's details" })),
     httpStatus: Type.Optional(Type.Number({ description: "The HTTP status that stands for it" })),
   },
   { description: "An error that an operation announces" },

@@ -1,5 +1,5 @@
 // npm run build: the addon and the facade, as a user gets them.
-// With --profile ci: as the tests use them.
+// With --profile dev: as the tests use them.
 
 import { buildAddon, buildFacade, ensureInstalled } from "./lib.mjs";
 
@@ -8,5 +8,5 @@ const at = argv.indexOf("--profile");
 const profile = at === -1 ? "release" : argv[at + 1];
 
 ensureInstalled();
-buildAddon({ profile, features: profile === "ci" ? ["test-hooks"] : [] });
+buildAddon({ profile, features: profile === "dev" ? ["test-hooks"] : [] });
 buildFacade();

@@ -17,11 +17,25 @@ export const TARGETS = [
   "aarch64-unknown-linux-musl",
 ];
 
+/** One of each system and C library, for `npm run test:all`: none of our code depends on the processor. */
+export const IN_EVERY_RUN = ["aarch64-apple-darwin", "x86_64-pc-windows-gnu", "aarch64-unknown-linux-musl"];
+
+const PYTHON_PACKAGES = ["ziglang==0.17.0", "cargo-zigbuild==0.24.0"];
+
+/** Gets the compilers for other platforms, as far as they are missing. */
+function installCompilers(targets) {
+  heading("install compilers for other platforms");
+  if (!has("cargo-zigbuild", ["--version"]))
+    attempt("python3", ["-m", "pip", "install", "--quiet", ...PYTHON_PACKAGES]);
+  attempt("rustup", ["target", "add", ...targets]);
+}
+
 /** Checks the code for other platforms. Returns what could not be checked, and ends the process where a check fails. */
-export function checkPlatforms(wanted = TARGETS) {
+export function checkPlatforms(wanted = TARGETS, { install = false } = {}) {
   const leftOut = [];
+  if (install) installCompilers(wanted);
   if (!has("cargo-zigbuild", ["--version"])) {
-    return [`${wanted.join(", ")}: pip install ziglang==0.17.0 cargo-zigbuild==0.24.0`];
+    return [`${wanted.join(", ")}: pip install ${PYTHON_PACKAGES.join(" ")}`];
   }
   const installed = new Set(output("rustup", ["target", "list", "--installed"]).split(/\s+/));
   for (const target of wanted) {
@@ -38,8 +52,6 @@ export function checkPlatforms(wanted = TARGETS) {
         "--all-targets",
         "--all-features",
         "--locked",
-        "--profile",
-        "ci",
         "--target",
         target,
         "--",

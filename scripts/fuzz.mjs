@@ -1,7 +1,7 @@
 // npm run fuzz -- [pairs] [seed]: random tests on as many cases as one likes. The difference tests of the schema engine
 // in JavaScript get that many pairs (1,000,000), the judges that are not ours (fuzz/tests/oracles) a tenth of them as
 // pairs and a fiftieth as event streams, and the targets for messages of other processes as many cases as there are pairs.
-// Needs a built addon: node scripts/build.mjs --profile ci
+// Needs a built addon: npm run build:dev
 
 import { join } from "node:path";
 import { describeFindings, runPairs } from "../__test__/schema/support/difference.mjs";
@@ -41,7 +41,7 @@ for (const [name, share, makeSubjects] of [
 }
 
 const tests = ["--test", "oracles", "--test", "messages"];
-const outcome = attempt("cargo", ["test", "--profile", "ci", "--locked", ...tests, "--", "--nocapture"], {
+const outcome = attempt("cargo", ["test", "--locked", ...tests, "--", "--nocapture"], {
   cwd: join(root, "fuzz"),
   env: {
     OPERATIONS_SEED: String(seed),

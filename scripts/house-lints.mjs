@@ -24,3 +24,20 @@ export function napiOutsideBinding(cargoLock) {
   }
   return problems;
 }
+
+/**
+ * A panic that leaves an export ends the process of the user: every exported function catches it.
+ *
+ * @param {string} source the text of a file of the binding
+ * @returns {{ name: string, isGuarded: boolean }[]} the functions that it exports to JavaScript
+ */
+export function napiExports(source) {
+  const exports = [];
+  // Between the attribute and the function are other attributes and comments.
+  const found =
+    /^[ \t]*#\[napi(\((?:(?!#\[)[\s\S])*?\))?\]\n(?:[ \t]*(?:#\[[^\]]*\]|\/\/.*)\n)*[ \t]*pub(?:\([a-z]+\))? (?:async |unsafe )*fn (\w+)/gm;
+  for (const [, options = "", name] of source.matchAll(found)) {
+    exports.push({ name, isGuarded: /\bcatch_unwind\b/.test(options) });
+  }
+  return exports;
+}

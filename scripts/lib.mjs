@@ -1,7 +1,8 @@
 // What the scripts share. Only Node's own modules: these run before anything is installed.
 
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import {
   copyFileSync,
   existsSync,
@@ -27,6 +28,15 @@ export function run(command, args, options = {}) {
     console.error(`\nfailed (${outcome}): ${command} ${args.join(" ")}`);
     process.exit(1);
   }
+}
+
+/** Runs a command beside others, and ends this process if it fails. */
+async function runBeside(command, args) {
+  const child = spawn(command, args, { cwd: root, stdio: "inherit", shell: windows && command === "npm" });
+  const [code] = await once(child, "exit");
+  if (code === 0) return;
+  console.error(`\nfailed (${code}): ${command} ${args.join(" ")}`);
+  process.exit(1);
 }
 
 /** Runs a command and returns its exit code. */
@@ -91,19 +101,29 @@ export const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(1)} s`
 export const isMain = (moduleUrl) =>
   process.argv[1] !== undefined && pathToFileURL(realpathSync(process.argv[1])).href === moduleUrl;
 
-/** Installs the dependencies if they are not there, or not those of the lock file. */
-export function ensureInstalled() {
-  const stamp = join(root, "node_modules", ".operations-stamp");
+const NPM_CI = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
+
+/** What the installed dependencies have to match, and the file that says what they do. */
+function installedStamp() {
   // Not all of package.json: a new script is no reason to install anything.
   const { dependencies, devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const wanted = createHash("sha256")
+  const expected = createHash("sha256")
     .update(JSON.stringify({ dependencies, devDependencies }))
     .update(readFileSync(join(root, "package-lock.json")))
     .digest("hex");
-  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
+  return { file: join(root, "node_modules", ".operations-stamp"), expected };
+}
+
+/** Whether a stamp file says what it has to. */
+const matches = ({ file, expected }) => existsSync(file) && readFileSync(file, "utf8") === expected;
+
+/** Installs the dependencies if they are not there, or not those of the lock file. */
+export function ensureInstalled() {
+  const stamp = installedStamp();
+  if (matches(stamp)) return;
   heading("install dependencies");
-  run("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
-  writeFileSync(stamp, wanted);
+  run("npm", NPM_CI);
+  writeFileSync(stamp.file, stamp.expected);
 }
 
 /** The name of the platform package for the machine at hand. */
@@ -132,19 +152,88 @@ export function remapPaths(more = []) {
   return file;
 }
 
-/** Builds the addon with cargo and puts it where the loader finds it. */
-export function buildAddon({ profile, features = [] }) {
-  heading(`build the addon (${profile})`);
+/** How cargo is called for the addon. */
+function addonBuild({ profile, features = [] }) {
   const args = ["build", "--package", "operations-napi", "--profile", profile, "--locked"];
   if (profile === "release") args.push("--config", remapPaths());
   if (features.length > 0) args.push("--features", features.join(","));
-  run("cargo", args);
   const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
-  installAddon(join(target, profile));
+  return { args, folder: join(target, profile === "dev" ? "debug" : profile) };
+}
+
+/** Builds the addon with cargo and puts it where the loader finds it. */
+export function buildAddon(options) {
+  heading(`build the addon (${options.profile})`);
+  const { args, folder } = addonBuild(options);
+  run("cargo", args);
+  installAddon(folder, options);
+}
+
+/** What tests, the tour and the examples run on. */
+const FOR_TESTS = { profile: "dev", features: ["test-hooks"] };
+
+/** Builds the addon that the tests need. */
+export const buildTestAddon = () => buildAddon(FOR_TESTS);
+
+/**
+ * Installs the dependencies and builds the addon of the tests, as far as either is not there. Both at once: one
+ * waits for the network, the other for the compiler.
+ */
+export async function prepare() {
+  const stamp = installedStamp();
+  const steps = [];
+  const isInstalled = matches(stamp);
+  const { args, folder } = addonBuild(FOR_TESTS);
+  const isBuilt = isTestAddonCurrent();
+  if (isInstalled && isBuilt) return;
+  const names = [!isInstalled && "install dependencies", !isBuilt && "build the addon (dev)"];
+  heading(names.filter(Boolean).join(", "));
+  if (!isInstalled) {
+    steps.push(runBeside("npm", NPM_CI).then(() => writeFileSync(stamp.file, stamp.expected)));
+  }
+  if (!isBuilt) steps.push(runBeside("cargo", args).then(() => installAddon(folder, FOR_TESTS)));
+  await Promise.all(steps);
+}
+
+/** A digest of sources: of the files that git tracks or would track under some paths, as they are in the work tree. */
+function digest(paths, isCounted = () => true) {
+  const hash = createHash("sha256");
+  const listing = output("git", ["ls-files", "--cached", "--others", "--exclude-standard", "-z", ...paths]);
+  for (const path of [...new Set(listing.split("\0"))].sort()) {
+    const file = join(root, path);
+    if (path !== "" && isCounted(path) && existsSync(file))
+      hash.update(`${path}\0`).update(readFileSync(file));
+  }
+  return hash.digest("hex");
+}
+
+/** A digest of everything that the addon is compiled from. Tests of the crates are not part of it. */
+export const rustSources = () =>
+  digest(
+    ["Cargo.toml", "Cargo.lock", "build.rs", "rust-toolchain.toml", ".cargo", "src", "crates"],
+    (path) => !/\/tests\//.test(path),
+  );
+
+/** Beside the addon: which sources it was built from, and how. */
+const addonStamp = ({ profile = "release", features = [] } = {}) => ({
+  file: join(root, `${addonFile()}.sources`),
+  expected: [rustSources(), profile, ...features].join(" "),
+});
+
+/** Whether the addon in the work tree is the one that the tests need. */
+export const isTestAddonCurrent = () => existsSync(join(root, addonFile())) && matches(addonStamp(FOR_TESTS));
+
+/** Whether the addon in the work tree was built from the sources that are there now, in whatever way. */
+export function isAddonCurrent() {
+  const { file, expected } = addonStamp();
+  const [sources] = expected.split(" ");
+  return (
+    existsSync(join(root, addonFile())) && existsSync(file) && readFileSync(file, "utf8").startsWith(sources)
+  );
 }
 
 /** Puts the addon that cargo left in a folder where the loader finds it. */
-export function installAddon(folder) {
+export function installAddon(folder, options) {
   const library = {
     linux: "liboperations_napi.so",
     darwin: "liboperations_napi.dylib",
@@ -154,16 +243,37 @@ export function installAddon(folder) {
   const fresh = join(root, `${addonFile()}.new`);
   copyFileSync(join(folder, library), fresh);
   renameSync(fresh, join(root, addonFile()));
+  stampAddon(options);
+}
+
+/** Notes that the addon in the work tree was built from the sources that are there now. */
+export function stampAddon(options) {
+  const { file, expected } = addonStamp(options);
+  writeFileSync(file, expected);
+}
+
+/** Which sources the facade was compiled from. */
+const facadeStamp = () => ({
+  file: join(ensureDirectory(join(root, "target")), "facade.sources"),
+  expected: digest(["facade", "explorer", "scripts", "package.json"]),
+});
+
+/** Compiles the facade unless it has been, from the same sources. */
+export function ensureFacade() {
+  if (!existsSync(join(root, "dist", "index.mjs")) || !matches(facadeStamp())) buildFacade();
 }
 
 /** Compiles the facade, and writes the ES module wrappers around it and the entries without native code. */
 export function buildFacade() {
   heading("build the facade");
+  const stamp = facadeStamp();
+  rmSync(stamp.file, { force: true });
   compile("facade");
   run(process.execPath, [join(root, "scripts", "bundle-node.mjs")]);
   run(process.execPath, [join(root, "scripts", "write-esm-wrappers.mjs")]);
   run(process.execPath, [join(root, "scripts", "build-browser.mjs")]);
   buildExplorer();
+  writeFileSync(stamp.file, stamp.expected);
 }
 
 /** Compiles the explorer, and puts everything that its page needs into one folder. */

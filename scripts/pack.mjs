@@ -2,7 +2,7 @@
 
 import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { addonFile, ensureDirectory, hostTriple, output, root } from "./lib.mjs";
+import { addonFile, ensureDirectory, hostTriple, output, root, rustSources } from "./lib.mjs";
 import { NOTICES, notices } from "./notices.mjs";
 
 /** The platforms that there are packages for, each a folder of npm/. */
@@ -55,10 +55,12 @@ function stagePlatform(triple, addon, version) {
   const stage = join(root, "target", "packages", triple);
   rmSync(stage, { recursive: true, force: true });
   cpSync(join(root, "npm", triple), stage, { recursive: true });
-  if (version !== undefined) {
-    const file = join(stage, "package.json");
-    writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, "utf8")), version }, undefined, 2));
-  }
+  const file = join(stage, "package.json");
+  const manifest = JSON.parse(readFileSync(file, "utf8"));
+  if (version !== undefined) manifest.version = version;
+  // So that a clone without Rust knows whether this addon fits its sources (`npm run check`).
+  manifest.sources = rustSources();
+  writeFileSync(file, `${JSON.stringify(manifest, undefined, 2)}\n`);
   copyFileSync(addon, join(stage, addonFile(triple)));
   for (const licence of ["LICENSE-APACHE", "LICENSE-MIT"])
     copyFileSync(join(root, licence), join(stage, licence));

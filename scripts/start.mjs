@@ -1,10 +1,15 @@
 // npm start: the tour, on a package that is built here if need be.
 
-import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { addonFile, buildAddon, buildFacade, ensureInstalled, root, run } from "./lib.mjs";
+import { ensureFacade, ensureInstalled, isAddonCurrent, prepare, root, run } from "./lib.mjs";
 
-ensureInstalled();
-if (!existsSync(join(root, addonFile()))) buildAddon({ profile: "ci", features: ["test-hooks"] });
-if (!existsSync(join(root, "dist", "index.mjs"))) buildFacade();
+if (isAddonCurrent()) ensureInstalled();
+else {
+  console.log("The first start compiles about 300 crates, which takes some three minutes on two cores. On a");
+  console.log(
+    "terminal, cargo shows how many are left. After that come the facade (ten seconds) and the tour.",
+  );
+  await prepare();
+}
+ensureFacade();
 run(process.execPath, [join(root, "examples", "tour", "index.mjs")]);

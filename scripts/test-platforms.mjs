@@ -23,11 +23,12 @@ import { standInForNode } from "./check-platforms.mjs";
 import { FOREIGN_NODES, foreignFolder } from "./foreign-nodes.mjs";
 import {
   addonFile,
-  buildAddon,
   buildFacade,
+  buildTestAddon,
   ensureDirectory,
   ensureInstalled,
   heading,
+  isAddonCurrent,
   output,
   root,
   run,
@@ -76,13 +77,13 @@ function build({ target, oldestLibrary, library }, addon) {
   run(
     "cargo-zigbuild",
     [
-      ...["rustc", "--package", "operations-napi", "--profile", "ci", "--features", "test-hooks", "--locked"],
+      ...["rustc", "--package", "operations-napi", "--features", "test-hooks", "--locked"],
       ...["--target", target + (oldestLibrary ?? ""), "--", ...linker],
     ],
     { env: isWindows ? { LIBNODE_PATH: standInForNode() } : {} },
   );
   const folder = process.env.CARGO_TARGET_DIR ?? join(root, "target");
-  copyFileSync(join(folder, target, "ci", library), addon);
+  copyFileSync(join(folder, target, "debug", library), addon);
   run(process.execPath, [join(root, "scripts", "check-addon.mjs"), addon]);
 }
 
@@ -218,7 +219,7 @@ for (const name of named.filter((name) => FOREIGN_NODES[name] === undefined)) {
 }
 ensureInstalled();
 // The facade is put together with the addon of the machine at hand.
-if (!existsSync(join(root, addonFile()))) buildAddon({ profile: "ci", features: ["test-hooks"] });
+if (!isAddonCurrent()) buildTestAddon();
 if (!args.includes("--built")) buildFacade();
 for (const triple of named.length > 0 ? named : Object.keys(FOREIGN_NODES)) {
   const platform = FOREIGN_NODES[triple];

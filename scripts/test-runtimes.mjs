@@ -1,14 +1,21 @@
 // npm run test:runtimes: the package tests on every supported runtime, from the tarballs, and the declarations with the newest
 // TypeScript. Name some to run only those: npm run test:runtimes -- bun deno typescript-7
 
-import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { addonFile, attempt, buildAddon, buildFacade, ensureInstalled, heading, root } from "./lib.mjs";
+import {
+  attempt,
+  buildFacade,
+  buildTestAddon,
+  ensureInstalled,
+  heading,
+  isAddonCurrent,
+  root,
+} from "./lib.mjs";
 import { packInto } from "./pack.mjs";
 import { installRuntime, installTool, RUNTIMES } from "./runtimes.mjs";
 
 ensureInstalled();
-if (!existsSync(join(root, addonFile()))) buildAddon({ profile: "ci", features: ["test-hooks"] });
+if (!isAddonCurrent()) buildTestAddon();
 buildFacade();
 const packed = join(root, "target", "pack-for-tests");
 packInto(packed);

@@ -1,83 +1,95 @@
-// npm test: everything, from a fresh clone, in the order in which failures are cheapest. With --install (or as root)
-// it installs the brokers and the browser that are missing.
+// npm test: whether the tree is right, in minutes. With --all (npm run test:all), or CI=true and no --no-all: everything, from
+// a fresh clone. Both in the order in which failures are cheapest. `scripts/tiers.mjs` says which test files are in which.
+//
+//   --install        installs the brokers and the browser that are missing (root does so without being asked)
+//   --except PHASE   leaves a phase out that another job of a workflow has: platforms, conformance, package, rehearse
 
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { ensureBrokers } from "./brokers.mjs";
 import { ensureBrowser } from "./browser.mjs";
-import { checkPlatforms } from "./check-platforms.mjs";
+import { checkPlatforms, IN_EVERY_RUN } from "./check-platforms.mjs";
 import { ensureSuite } from "./json-schema-suite.mjs";
-import {
-  buildAddon,
-  buildFacade,
-  ensureInstalled,
-  heading,
-  printPhases,
-  root,
-  run,
-  seconds,
-} from "./lib.mjs";
-import { lint } from "./lint.mjs";
+import { ensureFacade, heading, prepare, printPhases, root, run, seconds } from "./lib.mjs";
+import { clippy, lintSources } from "./lint.mjs";
 import { packInto } from "./pack.mjs";
 import { howToInstall, isRoot } from "./programs.mjs";
 import { rehearse } from "./rehearse.mjs";
+import { isSlow, repeatLess } from "./tiers.mjs";
 import { checkTypeTests } from "./typecheck.mjs";
 import { runTests, testFiles } from "./unit-tests.mjs";
 
 const started = Date.now();
+const isCI = process.env.CI === "true";
+const { values } = parseArgs({
+  allowNegative: true,
+  options: {
+    all: { type: "boolean", default: isCI },
+    install: { type: "boolean", default: isRoot() },
+    except: { type: "string", multiple: true, default: [] },
+  },
+});
+const { all } = values;
+const runs = (phase) => all && !values.except.includes(phase);
 
 // The same random cases each time, so that a failure is the work of the change at hand. New ones are drawn by
 // `npm run fuzz`, by the nightly workflow, and by running a test file on its own.
 process.env.OPERATIONS_SEED ??= "20261116";
 console.log(`OPERATIONS_SEED=${process.env.OPERATIONS_SEED}`);
-
-ensureInstalled();
+if (!all) repeatLess();
+// What is compiled once gains nothing from it.
+if (isCI) process.env.CARGO_INCREMENTAL ??= "0";
 
 const leftOut = [];
-const wanted = isRoot() || process.argv.includes("--install");
-const brokers = ensureBrokers({ wanted });
+const brokers = ensureBrokers({ wanted: values.install });
 for (const broker of brokers) leftOut.push(`the tests that need ${broker}: ${howToInstall([broker])}`);
-if (!ensureBrowser({ wanted })) leftOut.push(`the tests that need a browser: ${howToInstall(["chromium"])}`);
+if (all && !ensureBrowser({ wanted: values.install })) {
+  leftOut.push(`the tests that need a browser: ${howToInstall(["chromium"])}`);
+}
 if (!ensureSuite()) leftOut.push("the JSON Schema test suite: install Python with pip");
 warn();
 // On Windows there is no Redis to be had.
 const excused = process.platform === "win32" ? brokers.length : 0;
-if (process.env.CI === "true" && leftOut.length > excused) process.exit(1);
+if (isCI && leftOut.length > excused) process.exit(1);
 
-lint();
-
-// The crates are compiled once more for each platform, which only CI has the patience for.
-if (process.env.CI === "true") {
-  for (const each of checkPlatforms()) leftOut.push(`the check for ${each}`);
-}
+await prepare();
+lintSources();
+ensureFacade();
+checkTypeTests({ oldCompiler: all });
 
 heading("cargo test");
-run("cargo", ["test", "--profile", "ci", "--locked"]);
-
-buildAddon({ profile: "ci", features: ["test-hooks"] });
-buildFacade();
-
-checkTypeTests();
+run("cargo", ["test", "--locked"]);
 
 heading("unit tests");
-await runTests(testFiles("__test__"));
+await runTests(testFiles("__test__").filter((file) => all || !isSlow(file)));
 
-heading("MCP conformance");
-// Brings a Node of its own where this one is too old for the suite.
-run(process.execPath, [join(root, "scripts", "conformance.mjs")]);
-
-heading("package tests");
-// Tarballs with the quick build: what is tested here is the packing, and `npm run pack:local`
-// differs only in the profile of the addon.
-packInto(join(root, "target", "pack-for-tests"));
-await runTests(testFiles("__test__/package"));
-
-heading("rehearse the release");
-// On one runtime: `npm run rehearse` has them all.
-await rehearse(["node-22"]);
+if (all) clippy();
+if (runs("platforms")) {
+  for (const each of checkPlatforms(IN_EVERY_RUN, { install: values.install })) {
+    leftOut.push(`the check for ${each}`);
+  }
+}
+if (runs("conformance")) {
+  heading("MCP conformance");
+  // Brings a Node of its own where this one is too old for the suite.
+  run(process.execPath, [join(root, "scripts", "conformance.mjs")]);
+}
+if (runs("package")) {
+  heading("package tests");
+  // Tarballs with the quick build: what is tested here is the packing, and `npm run pack:local`
+  // differs only in the profile of the addon.
+  packInto(join(root, "target", "pack-for-tests"));
+  await runTests(testFiles("__test__/package"));
+}
+if (runs("rehearse")) {
+  heading("rehearse the release");
+  // On one runtime: `npm run rehearse` has them all.
+  await rehearse(["node-22"]);
+}
 
 printPhases();
 warn();
-console.log(`\nAll of npm test passed in ${seconds(Date.now() - started)}.`);
+console.log(`\nAll of npm ${all ? "run test:all" : "test"} passed in ${seconds(Date.now() - started)}.`);
 
 function warn() {
   for (const each of leftOut) console.error(`\x1b[1;33mLEFT OUT: ${each}\x1b[0m`);

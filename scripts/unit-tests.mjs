@@ -1,5 +1,6 @@
-// npm run test:unit -- [part of a path ...]: the JavaScript tests, on what is built. With --watch (npm run test:watch)
-// the facade is compiled whenever it changes, and the tests run that this concerns.
+// npm run test:unit -- [part of a path ...]: the JavaScript tests, on the addon that is there. With --watch (npm run
+// test:watch) the facade is compiled whenever it changes, and the tests run that this concerns. With --quick: as `npm test`
+// runs them. With --install: brokers that are missing are installed.
 
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
@@ -7,8 +8,12 @@ import { availableParallelism } from "node:os";
 import { join, relative } from "node:path";
 import { run } from "node:test";
 import { spec } from "node:test/reporters";
+import { parseArgs } from "node:util";
 import { BY_PLATFORM } from "../__test__/support/skips.mjs";
-import { addonFile, isMain, root, seconds } from "./lib.mjs";
+import { ensureBrokers } from "./brokers.mjs";
+import { ensureSuite } from "./json-schema-suite.mjs";
+import { addonFile, ensureFacade, ensureInstalled, isAddonCurrent, isMain, root, seconds } from "./lib.mjs";
+import { isSlow, repeatLess } from "./tiers.mjs";
 
 /** The test files of a folder and, except for the package tests, of its subfolders. */
 export function testFiles(folder) {
@@ -96,19 +101,31 @@ function watch(files) {
 }
 
 if (isMain(import.meta.url)) {
-  const args = process.argv.slice(2);
-  const parts = args.filter((arg) => arg !== "--watch");
-  const files = testFiles("__test__").filter(
-    (file) => parts.length === 0 || parts.some((part) => file.replaceAll("\\", "/").includes(part)),
-  );
+  const { values, positionals: parts } = parseArgs({
+    allowPositionals: true,
+    options: Object.fromEntries(["watch", "quick", "install"].map((name) => [name, { type: "boolean" }])),
+  });
+  const isWanted = (file) =>
+    parts.length === 0
+      ? !(values.quick && isSlow(file))
+      : parts.some((part) => file.replaceAll("\\", "/").includes(part));
+  const files = testFiles("__test__").filter(isWanted);
   if (files.length === 0) {
     console.error(`No test file has ${parts.join(" or ")} in its path.`);
     process.exit(1);
   }
-  if (!existsSync(join(root, addonFile())) || !existsSync(join(root, "dist", "index.mjs"))) {
-    console.error("Build first, as the tests need it: node scripts/build.mjs --profile ci");
+  if (!existsSync(join(root, addonFile()))) {
+    console.error("Build first, as the tests need it: npm run build:dev");
     process.exit(1);
   }
-  if (args.includes("--watch")) watch(files);
+  ensureInstalled();
+  ensureFacade();
+  if (!isAddonCurrent()) console.error("The addon was built from other Rust sources: npm run build:dev");
+  if (values.quick) repeatLess();
+  if (values.install) {
+    ensureBrokers({ wanted: true });
+    ensureSuite();
+  }
+  if (values.watch) watch(files);
   else await runTests(files);
 }

@@ -17,7 +17,7 @@ pub struct CallMachine {
 #[napi]
 impl CallMachine {
     /// No requests.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     #[must_use]
     pub fn new(max_waiting: u32) -> Self {
         Self {
@@ -26,7 +26,7 @@ impl CallMachine {
     }
 
     /// A request is to be sent. `limit` is a deadline, or for a stream the longest silence.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn open(
         &self,
         now: f64,
@@ -57,7 +57,7 @@ impl CallMachine {
     }
 
     /// An event has arrived.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn answer(&self, now: f64, id: String, event: String) -> String {
         let answer = match event.as_str() {
             // Its size is not known here: only the number of events is bounded.
@@ -71,7 +71,7 @@ impl CallMachine {
     }
 
     /// The consumer of a stream asks for its next event.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn ask(&self, now: f64, id: String) -> String {
         self.step(|requests| {
             requests.ask(now, &id);
@@ -80,37 +80,37 @@ impl CallMachine {
     }
 
     /// Somebody here ends a request.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn abort(&self, id: String) -> String {
         self.step(|requests| requests.abort(&id))
     }
 
     /// The caller's own signal ends a request.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn cancel(&self, id: String) -> String {
         self.step(|requests| requests.cancel(&id))
     }
 
     /// The consumer of a stream leaves.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn leave(&self, id: String) -> String {
         self.step(|requests| requests.leave(&id))
     }
 
     /// Time has passed.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn tick(&self, now: f64) -> String {
         self.step(|requests| requests.tick(now))
     }
 
     /// When there is something to do next.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn next_due(&self) -> Option<f64> {
         locked(&self.requests).next_due()
     }
 
     /// How many requests are pending.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn count(&self) -> u32 {
         let requests = locked(&self.requests);
         u32::try_from(requests.len()).unwrap_or(u32::MAX)

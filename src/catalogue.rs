@@ -22,7 +22,7 @@ pub struct ToolCatalogue {
 #[napi]
 impl ToolCatalogue {
     /// An empty one.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     #[must_use]
     pub fn new(runtime: &Runtime) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl ToolCatalogue {
     }
 
     /// Takes operations in, or takes them in anew: a JSON list.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn put(&mut self, env: Env, entries: String) -> napi::Result<()> {
         let catalogue = &mut self.catalogue;
         self.bridge.run(&env, || {
@@ -47,7 +47,7 @@ impl ToolCatalogue {
     }
 
     /// Forgets operations.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn remove(&mut self, env: Env, ids: Vec<String>) -> napi::Result<()> {
         let catalogue = &mut self.catalogue;
         self.bridge.run(&env, || {
@@ -59,7 +59,7 @@ impl ToolCatalogue {
     }
 
     /// What answers a question, the best first: a JSON list of ids and scores.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn search(&mut self, env: Env, question: String, limit: u32) -> napi::Result<String> {
         let catalogue = &mut self.catalogue;
         self.bridge.run(&env, || {
@@ -70,7 +70,7 @@ impl ToolCatalogue {
     }
 
     /// The names of an operation's parameters.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn parameters(&self, id: String) -> Option<Vec<String>> {
         self.catalogue.parameters(&id).map(<[String]>::to_vec)
@@ -87,7 +87,7 @@ pub struct ToolSchemas {
 #[napi]
 impl ToolSchemas {
     /// Both are JSON.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     #[must_use]
     pub fn new(input: String, output: String) -> Self {
         Self {
@@ -97,7 +97,7 @@ impl ToolSchemas {
     }
 
     /// How much memory the texts take.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn bytes(&self) -> u32 {
         let bytes = self.input.len() + self.output.len();
@@ -115,7 +115,7 @@ pub struct ToolDeclarations {
 #[napi]
 impl ToolDeclarations {
     /// Nothing yet.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     #[must_use]
     pub fn new(runtime: &Runtime, budget: u32, has_comments: bool) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl ToolDeclarations {
     }
 
     /// Adds an operation. Returns whether there was room for it.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn add(
         &mut self,
         env: Env,
@@ -147,7 +147,7 @@ impl ToolDeclarations {
     }
 
     /// The text, with a word about how many operations are not in it.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn text(&self, env: Env, left_out: u32) -> napi::Result<String> {
         self.bridge
             .run(&env, || Ok(self.declarations.text(left_out as usize)))

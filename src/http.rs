@@ -42,7 +42,7 @@ pub struct HttpService {
 #[napi]
 impl HttpService {
     /// `settings` is JSON. Nothing is opened before the first call.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(
         env: Env,
         runtime: &Runtime,
@@ -69,7 +69,7 @@ impl HttpService {
 
     /// How the body of an operation is to be encoded: `json`, `parts`, `other`, or nothing; then a
     /// space and the property of the input that holds it.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn body_of(&self, env: Env, index: u32) -> napi::Result<Option<String>> {
         self.bridge.run(&env, || {
             let operation = self.operation(index)?;
@@ -79,7 +79,7 @@ impl HttpService {
     }
 
     /// Makes a call, whose result arrives under this id. With `spills`, a large body goes to a file.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn call(
         &self,
         env: Env,
@@ -109,7 +109,7 @@ impl HttpService {
     }
 
     /// Fetches a text that is no operation: a document. The result has `data` and `url`, after redirects.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn fetch_text(
         &self,
         env: Env,
@@ -129,7 +129,7 @@ impl HttpService {
 
     /// Opens a stream. Its handle tells what comes; where it has nothing yet, the mailbox says under this id when to
     /// ask again.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn open(
         &self,
         env: Env,
@@ -155,7 +155,7 @@ impl HttpService {
     }
 
     /// A call, or a stream, for whoever drives it in our place.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn drive(
         &self,
         env: Env,
@@ -181,7 +181,7 @@ impl HttpService {
     }
 
     /// The URL that a call goes to, for those who watch.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn target(
         &self,
         env: Env,
@@ -200,7 +200,7 @@ impl HttpService {
     }
 
     /// The same for a text that is no operation.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn drive_text(
         &self,
         env: Env,
@@ -217,13 +217,13 @@ impl HttpService {
     }
 
     /// Ends a call.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn cancel(&self, id: u32) {
         self.tasks.cancel(id);
     }
 
     /// Ends what is in flight and lets connections go. A later call makes new ones.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn close(&self) {
         self.tasks.cancel_all();
         self.service.close();

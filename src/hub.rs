@@ -39,7 +39,7 @@ impl HubPeer {
 #[napi]
 impl HubPeer {
     /// Sends calls, as many as there are lines (`operations_core::call::submission`).
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn call_all(&self, env: Env, calls: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
             self.peer.call_all(&self.mailbox, &calls);
@@ -48,7 +48,7 @@ impl HubPeer {
     }
 
     /// Sends a subscription. `payload` is that of `call.requested`.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn subscribe(
         &self,
         env: Env,
@@ -63,38 +63,38 @@ impl HubPeer {
     }
 
     /// Ends a request, as either side may.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn abort(&self, id: String) {
         self.peer.abort(&id);
     }
 
     /// Ends a request because its caller's signal says so.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn cancel(&self, id: String) {
         self.peer.cancel(&id);
     }
 
     /// The consumer of a stream has left.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn leave(&self, id: String) {
         self.peer.leave(&id);
     }
 
     /// The consumer of a stream has read so many events.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn consumed(&self, id: String, count: u32) {
         self.peer.consumed(&id, count.into());
     }
 
     /// How many requests have no final answer.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn pending_count(&self) -> u32 {
         u32::try_from(self.peer.pending_count()).unwrap_or(u32::MAX)
     }
 
     /// What the other end serves, as a JSON list.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn discover<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, String>> {
         let peer = Arc::clone(&self.peer);
         self.bridge
@@ -114,7 +114,7 @@ pub struct HubConnection {
 }
 
 /// Connects to a hub. What arrives goes to the mailbox; `options` is JSON (`operations_websocket::Options`).
-#[napi]
+#[napi(catch_unwind)]
 pub(crate) fn connect_hub<'env>(
     env: &'env Env,
     runtime: &Runtime,
@@ -147,7 +147,7 @@ pub(crate) fn connect_hub<'env>(
 #[napi]
 impl HubConnection {
     /// The hub, to call it. Answers go to the mailbox.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn peer(&self, mailbox: &Mailbox) -> HubPeer {
         let peer = Arc::clone(self.connection.peer());
@@ -156,18 +156,18 @@ impl HubConnection {
 
     /// Serves the operations of a registry to the hub, within limits, which are JSON. What the native registry cannot do is
     /// asked of JavaScript.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn serve(&self, env: Env, registry: &NativeRegistry, limits: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
             let limits: Limits = serde_json::from_str(&limits)
                 .map_err(|error| CallError::invalid(format!("serve: {error}")))?;
-            self.calls.serve(Arc::clone(&registry.registry), limits);
+            self.calls.serve(Arc::clone(&registry.registry), &limits);
             Ok(())
         })
     }
 
     /// Offers operations, each of which is JSON. Resolves to what the hub makes of it, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn offer<'env>(
         &self,
         env: &'env Env,
@@ -183,13 +183,13 @@ impl HubConnection {
     }
 
     /// JavaScript is about to begin with a call. Says whether it is still wanted.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn begin(&self, id: String) -> bool {
         self.host.begin(&id)
     }
 
     /// Answers, as many as there are lines (`operations_core::call::submission`).
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn answer_all(&self, env: Env, outcomes: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
             self.host.answer_all(&outcomes);
@@ -198,40 +198,47 @@ impl HubConnection {
     }
 
     /// An event of a stream. Says whether it may go on at once.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn send_event(&self, id: String, output: String) -> bool {
         self.host.respond(&id, &output)
     }
 
     /// What was asked has failed.
-    #[napi]
-    pub fn fail(&self, id: String, code: String, message: String, details: Option<String>) {
-        let error = CallError::told(code, message, details.as_deref());
+    #[napi(catch_unwind)]
+    pub fn fail(
+        &self,
+        id: String,
+        code: String,
+        message: String,
+        details: Option<String>,
+        is_internal: bool,
+    ) {
+        let error = CallError::told(code, message, details.as_deref()).with_internal(is_internal);
         self.host.fail(&id, error);
     }
 
     /// A stream is over.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn complete(&self, id: String) {
         self.host.finish(&id);
     }
 
     /// What was counted, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn stats(&self) -> String {
         self.connection.stats().to_string()
     }
 
     /// Whether there is a connection, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn status(&self) -> String {
         self.connection.status().to_string()
     }
 
     /// Ends it, after what is being worked on, but not after more than so many milliseconds.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn close<'env>(
         &self,
         env: &'env Env,

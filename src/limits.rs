@@ -24,7 +24,7 @@ pub struct Limiter {
 #[napi]
 impl Limiter {
     /// `settings` is JSON (`Settings`).
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(env: Env, runtime: &Runtime, settings: String) -> napi::Result<Self> {
         let gate = runtime.gate();
         let settings: Settings = runtime.bridge.run(&env, || {
@@ -37,7 +37,7 @@ impl Limiter {
     }
 
     /// What runs and waits, and what was refused, as JSON (`Stats`).
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn stats(&self) -> String {
         serde_json::to_string(&self.inner.stats()).unwrap_or_default()
     }
@@ -56,7 +56,7 @@ pub struct CallGate {
 #[napi]
 impl CallGate {
     /// One to three limiters. Calls that had to wait are told through the mailbox, by the number that they came with.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(
         runtime: &Runtime,
         mailbox: &Mailbox,
@@ -79,7 +79,7 @@ impl CallGate {
 
     /// A call wants to begin: its ticket, negative if it has to wait. Limiters whose bit is set in `covered` do not concern
     /// it. Throws when it is refused.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn enter(
         &self,
         env: Env,
@@ -118,13 +118,13 @@ impl CallGate {
     }
 
     /// A call is over, and its source works; or it waits no longer.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn leave(&self, ticket: f64) {
         self.gate.leave(number(ticket), Verdict::Success);
     }
 
     /// A call has failed, and may be over. `details` is JSON: what its error says.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn fail(&self, ticket: f64, code: String, details: Option<String>, is_over: bool) {
         let verdict = verdict(&code, details);
         if is_over {
@@ -135,13 +135,13 @@ impl CallGate {
     }
 
     /// A stream has had its first event.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn works(&self, ticket: f64) {
         self.gate.judge(number(ticket), Verdict::Success);
     }
 
     /// The call has ended; its handler has not.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn abandon(&self, ticket: f64) {
         self.gate.abandon(number(ticket));
     }

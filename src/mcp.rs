@@ -28,6 +28,22 @@ pub struct McpClient {
     tasks: Tasks,
 }
 
+/// What this thread sends waits until this is dropped, by a panic too.
+struct Held<'a>(&'a Client);
+
+impl<'a> Held<'a> {
+    fn new(client: &'a Client) -> Self {
+        client.hold();
+        Self(client)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
 /// A time limit, in milliseconds.
 fn limit(given: Option<f64>) -> Option<Duration> {
     given.filter(|given| *given > 0.0).map(milliseconds)
@@ -54,7 +70,7 @@ fn with_file(result: &str, slot: &SpillSlot) -> String {
 #[napi]
 impl McpClient {
     /// A server that is described in JSON.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(
         env: Env,
         runtime: &Runtime,
@@ -94,14 +110,14 @@ impl McpClient {
     }
 
     /// Connects. The answer is JSON: what is known about the server, and its tools.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn connect(&self, request: u32) {
         self.run(request, |client, _| async move { client.connect().await });
     }
 
     /// Calls a tool. The answer is the result as the server wrote it. `left` is the time to the caller's deadline. With `spills` the
     /// answer is `{ result, spill }`: a large result is in a file.
-    #[napi]
+    #[napi(catch_unwind)]
     #[allow(clippy::too_many_arguments, reason = "they are numbers and texts")]
     pub fn call(
         &self,
@@ -134,9 +150,9 @@ impl McpClient {
 
     /// Calls tools without options, and sends them together. A call is three lines: the request, the name of the tool, and the
     /// arguments, or nothing if there are none. One crossing for all calls of a turn costs a fraction of one for each.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn call_all(&self, calls: String) {
-        self.client.hold();
+        let _held = Held::new(&self.client);
         let mut lines = calls.split('\n');
         while let (Some(request), Some(tool), Some(arguments)) =
             (lines.next(), lines.next(), lines.next())
@@ -146,7 +162,6 @@ impl McpClient {
                 self.start(request, tool, arguments, CallOptions::default());
             }
         }
-        self.client.release();
     }
 
     fn start(&self, request: u32, tool: &str, arguments: Option<&str>, options: CallOptions) {
@@ -165,19 +180,19 @@ impl McpClient {
     }
 
     /// Calls that follow may be sent together, once [`McpClient::release`] says so. It must follow in the same turn.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn hold(&self) {
         self.client.hold();
     }
 
     /// Sends what waits to be sent.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn release(&self) {
         self.client.release();
     }
 
     /// Asks for something else than a tool.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn query(
         &self,
         request: u32,
@@ -206,7 +221,7 @@ impl McpClient {
     }
 
     /// Ends the connection and everything that belongs to it.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn close(&self, request: u32) {
         self.run(request, |client, _| async move {
             client.close().await;
@@ -215,20 +230,20 @@ impl McpClient {
     }
 
     /// Nobody waits for the answer any more.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn cancel(&self, request: u32) {
         self.tasks.cancel(request);
     }
 
     /// Answers a question, or refuses to.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn answer(&self, question: u32, answer: Option<String>, refusal: Option<String>) {
         let refusal = refusal.unwrap_or_else(|| "refused".to_owned());
         self.host.answer(question, answer.ok_or(refusal));
     }
 
     /// What is known about the server, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn status(&self) -> String {
         self.client.status().to_string()
     }

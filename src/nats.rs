@@ -25,7 +25,7 @@ pub struct NatsConnection {
 }
 
 /// Connects. What arrives goes to the mailbox.
-#[napi]
+#[napi(catch_unwind)]
 pub(crate) fn connect_nats<'env>(
     env: &'env Env,
     runtime: &Runtime,
@@ -53,14 +53,14 @@ pub(crate) fn connect_nats<'env>(
 #[napi]
 impl NatsConnection {
     /// The id under which other connections know this one.
-    #[napi(getter)]
+    #[napi(getter, catch_unwind)]
     #[must_use]
     pub fn id(&self) -> String {
         self.connection.id().to_owned()
     }
 
     /// Sends calls, as many as there are lines (`operations_core::call::submission`).
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn call_all(&self, env: Env, calls: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
             self.connection.call_all(calls);
@@ -69,7 +69,7 @@ impl NatsConnection {
     }
 
     /// Sends a subscription. `payload` is that of `call.requested`.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn subscribe(
         &self,
         env: Env,
@@ -83,35 +83,35 @@ impl NatsConnection {
     }
 
     /// Ends a request, as either side may.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn abort(&self, id: String) {
         self.connection
             .act(|now, state, todo| state.caller.abort(now, &id, todo));
     }
 
     /// Ends a request because its caller's signal says so.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn cancel(&self, id: String) {
         self.connection
             .act(|now, state, todo| state.caller.cancel(now, &id, todo));
     }
 
     /// The consumer of a stream has left.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn leave(&self, id: String) {
         self.connection
             .act(|now, state, todo| state.caller.leave(now, &id, todo));
     }
 
     /// The consumer of a stream has read so many events.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn consumed(&self, id: String, count: u32) {
         self.connection
             .act(|now, state, todo| state.caller.consumed(now, &id, count.into(), todo));
     }
 
     /// How many requests have no final answer.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn pending_count(&self) -> u32 {
         let pending = self.connection.act(|_, state, _| state.caller.len());
@@ -120,7 +120,7 @@ impl NatsConnection {
 
     /// Serves the operations of a registry, so many calls at a time. What the native registry cannot do is asked of
     /// JavaScript; everything is, where JavaScript has to verify who calls.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn serve<'env>(
         &self,
         env: &'env Env,
@@ -149,7 +149,7 @@ impl NatsConnection {
     }
 
     /// What is told about operations has changed: a JSON list.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn list(&self, env: Env, listed: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
             let listed = Listed::read(&listed)?;
@@ -162,7 +162,7 @@ impl NatsConnection {
     }
 
     /// JavaScript has verified who asks what is served: an identity as JSON, or nobody.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn introduce(&self, to: String, question: String, identity: Option<String>) {
         let identity = identity.and_then(|text| serde_json::from_str(&text).ok());
         self.connection.act(|_, state, todo| {
@@ -171,14 +171,14 @@ impl NatsConnection {
     }
 
     /// JavaScript is about to begin with a call. Says whether it is still wanted.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn begin(&self, id: String) -> bool {
         self.connection
             .act(|now, state, todo| state.worker.begin(now, &id, todo))
     }
 
     /// The event loop of JavaScript has turned.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn turned(&self) {
         self.connection
             .act(|now, state, todo| state.worker.host_turned(now, todo));
@@ -186,7 +186,7 @@ impl NatsConnection {
 
     /// Answers calls that are served and ends the work on them, as many as there are lines
     /// (`operations_core::call::submission`).
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn answer_all(&self, env: Env, outcomes: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
             self.connection.answer_all(outcomes);
@@ -195,7 +195,7 @@ impl NatsConnection {
     }
 
     /// Sends an event of a stream that is served. Says whether it may go on at once.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn send_event(&self, env: Env, id: String, output: String) -> napi::Result<bool> {
         self.bridge.run(&env, || {
             self.connection
@@ -204,22 +204,29 @@ impl NatsConnection {
     }
 
     /// Fails a request that is served.
-    #[napi]
-    pub fn fail(&self, id: String, code: String, message: String, details: Option<String>) {
-        let error = CallError::told(code, message, details.as_deref());
+    #[napi(catch_unwind)]
+    pub fn fail(
+        &self,
+        id: String,
+        code: String,
+        message: String,
+        details: Option<String>,
+        is_internal: bool,
+    ) {
+        let error = CallError::told(code, message, details.as_deref()).with_internal(is_internal);
         self.connection
             .act(|_, state, todo| state.worker.fail(&id, &error, todo));
     }
 
     /// Ends a stream that is served.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn complete(&self, id: String) {
         self.connection
             .act(|_, state, todo| state.worker.complete(&id, todo));
     }
 
     /// Who serves what that somebody may call, as JSON. So is who asks.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn discover<'env>(
         &self,
         env: &'env Env,
@@ -242,7 +249,7 @@ impl NatsConnection {
     }
 
     /// What was counted, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn stats(&self) -> String {
         self.connection
@@ -250,7 +257,7 @@ impl NatsConnection {
     }
 
     /// Whether there is a connection, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn status(&self) -> String {
         self.connection
@@ -258,7 +265,7 @@ impl NatsConnection {
     }
 
     /// Ends it, after what is being worked on, but not after more than so many milliseconds.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn close<'env>(
         &self,
         env: &'env Env,

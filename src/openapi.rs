@@ -60,7 +60,7 @@ impl OpenApiDocument {
 #[napi]
 impl OpenApiDocument {
     /// Reads a text, JSON or YAML. `uri` is where it came from.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(
         env: Env,
         runtime: &Runtime,
@@ -75,13 +75,13 @@ impl OpenApiDocument {
     }
 
     /// The files that it refers to and that are not there yet.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn missing_files(&self, env: Env) -> napi::Result<Vec<String>> {
         self.bridge.run(&env, || Ok(self.document.missing_files()))
     }
 
     /// Takes in a file, under the address that `missingFiles` gave it.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn add_file(&mut self, env: Env, uri: String, bytes: Uint8Array) -> napi::Result<()> {
         let document = self.bridge.run(&env, || {
             self.document.with_file(&uri, text_of(bytes.to_vec())?)
@@ -94,14 +94,14 @@ impl OpenApiDocument {
 
     /// The operations that have one of the methods, as a JSON list, for the user's own functions to
     /// be asked about.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn offers(&self, env: Env, methods: Vec<String>) -> napi::Result<String> {
         self.bridge
             .run(&env, || to_json(&survey(&self.document, &methods)))
     }
 
     /// Makes operations of it; the choices are JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn import_with(&self, env: Env, choices: String) -> napi::Result<OpenApiImport> {
         self.bridge.run(&env, || {
             let choices: ImportChoices = serde_json::from_str(&choices).map_err(|error| {
@@ -120,13 +120,13 @@ impl OpenApiDocument {
 }
 
 /// A text in JSON or YAML that is no OpenAPI document, as JSON.
-#[napi(js_name = "readSettings")]
+#[napi(js_name = "readSettings", catch_unwind)]
 pub(crate) fn settings(env: Env, runtime: &Runtime, text: String) -> napi::Result<String> {
     runtime.bridge.run(&env, || to_json(&read_settings(&text)?))
 }
 
 /// Reads a document off the JavaScript thread.
-#[napi(js_name = "readOpenApiDocument")]
+#[napi(js_name = "readOpenApiDocument", catch_unwind)]
 pub(crate) fn read_document<'env>(
     env: &'env Env,
     runtime: &Runtime,
@@ -167,7 +167,7 @@ impl ObjectFinalize for OpenApiImport {
 #[napi]
 impl OpenApiImport {
     /// The operations without their schemas, as a JSON list.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn heads(&self, env: Env) -> napi::Result<String> {
         self.bridge.run(&env, || {
             let heads = self.operations.iter().map(|operation| operation.head());
@@ -176,42 +176,42 @@ impl OpenApiImport {
     }
 
     /// The input schema of the operation at this place in the list, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn input_schema(&self, env: Env, index: u32) -> napi::Result<String> {
         self.bridge
             .run(&env, || to_json(&self.known(index)?.input_schema()?))
     }
 
     /// The names of its properties, and what is said about them: a part of the input schema, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn input_outline(&self, env: Env, index: u32) -> napi::Result<String> {
         self.bridge
             .run(&env, || Ok(self.known(index)?.input_outline()))
     }
 
     /// The output schema of the operation at this place in the list, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn output_schema(&self, env: Env, index: u32) -> napi::Result<String> {
         self.bridge
             .run(&env, || to_json(&self.known(index)?.output_schema()?))
     }
 
     /// Whether its operations have namespaces of their own.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn has_namespaces(&self) -> bool {
         self.document.has_namespaces()
     }
 
     /// How the operation at this place in the list is called, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn request(&self, env: Env, index: u32) -> napi::Result<String> {
         self.bridge
             .run(&env, || to_json(&self.known(index)?.http.request))
     }
 
     /// What became of each operation of the document, as a JSON list.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn report(&self, env: Env) -> napi::Result<String> {
         self.bridge.run(&env, || to_json(&self.report))
     }

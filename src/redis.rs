@@ -21,7 +21,7 @@ pub struct RedisBus {
 #[napi]
 impl RedisBus {
     /// `options` are those of `createRedisEventTarget`, as JSON.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(
         env: Env,
         runtime: &Runtime,
@@ -37,19 +37,19 @@ impl RedisBus {
     }
 
     /// Somebody listens to events of this type from now on.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn listen(&self, event_type: String) {
         self.bus.listen(&event_type);
     }
 
     /// Nobody listens to events of this type any more.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn unlisten(&self, event_type: String) {
         self.bus.unlisten(&event_type);
     }
 
     /// Sends an event. With a request id, a failure to do so goes to the mailbox.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn publish(
         &self,
         env: Env,
@@ -62,7 +62,7 @@ impl RedisBus {
     }
 
     /// Ends the connections.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn close(&self) {
         self.bus.close();
     }

@@ -42,7 +42,7 @@ pub struct NativeRegistry {
 #[napi]
 impl NativeRegistry {
     /// `output` is what happens to outputs: `normalise`, `keep` or `off`.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(env: Env, runtime: &Runtime, output: String) -> napi::Result<Self> {
         let bridge = Arc::clone(&runtime.bridge);
         let output: OutputMode = bridge.run(&env, || read(&format!("\"{output}\"")))?;
@@ -56,7 +56,7 @@ impl NativeRegistry {
     }
 
     /// An operation whose calls go to JavaScript. `spec` is JSON (`OperationSpec`).
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn set_host(&self, env: Env, spec: String) -> napi::Result<()> {
         let anything = || Schema::ready(None);
         self.set(&env, &spec, anything(), anything(), Work::Host)
@@ -64,7 +64,7 @@ impl NativeRegistry {
 
     /// An imported HTTP operation. A schema that is absent lets everything pass; the bits of `own` say that it is the
     /// operation's own, which nobody has looked at yet: 1 the input's, 2 the output's. `spills` is where large bodies go.
-    #[napi]
+    #[napi(catch_unwind)]
     #[allow(clippy::too_many_arguments, reason = "it crosses once")]
     pub fn set_http(
         &self,
@@ -100,7 +100,7 @@ impl NativeRegistry {
     }
 
     /// A tool of an MCP server. A schema that is absent lets everything pass.
-    #[napi]
+    #[napi(catch_unwind)]
     #[allow(clippy::too_many_arguments, reason = "it crosses once")]
     pub fn set_mcp(
         &self,
@@ -121,7 +121,7 @@ impl NativeRegistry {
     }
 
     /// An operation of a peer, and what it is called there. A schema that is absent lets everything pass.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn set_peer(
         &self,
         env: Env,
@@ -139,13 +139,13 @@ impl NativeRegistry {
     }
 
     /// Forgets an operation.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn remove(&self, id: String) {
         self.registry.remove(&id);
     }
 
     /// Sets the limits of an operation, before it is told of; nothing if it has none.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn limit(&self, id: String, gate: Option<&CallGate>) {
         self.registry
             .limit(&id, gate.map(|gate| gate.limited.clone()));
@@ -153,7 +153,7 @@ impl NativeRegistry {
 
     /// Has calls told that are done here. `wants` says what of them (`operations_core::registry::Wants`); the first `look` that is
     /// given is called when there is something to take.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn report(&self, wants: u8, look: Look<'_>) -> napi::Result<()> {
         if self.reports.get().is_none() {
             let reports = Reports::new(waker(&look)?);
@@ -167,14 +167,14 @@ impl NativeRegistry {
     }
 
     /// What is to be told, as `facade/registry/native-reports.ts` reads it; nothing when nothing is.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn take_reports(&self) -> Option<String> {
         self.reports.get().and_then(|reports| reports.take())
     }
 
     /// The formats that users have registered with TypeBox: only JavaScript can check them.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn set_host_formats(&self, names: Vec<String>) {
         let names: HashSet<String> = names.into_iter().collect();
         self.registry.set_host_formats(names);

@@ -30,7 +30,7 @@ pub struct RegistryHooks {
 #[napi]
 impl RegistryHooks {
     /// Uses the errors of the given runtime.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     #[must_use]
     pub fn new(runtime: &Runtime) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl RegistryHooks {
     }
 
     /// Registers an operation whose handler does what `metadata.script` of each call says.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn set_scripted(
         &self,
         env: Env,
@@ -54,7 +54,7 @@ impl RegistryHooks {
 
     /// Does calls in turn. `events` are payloads of `call.requested`; the answer is JSON too: a list with
     /// `{ envelopes, error? }` for each call, or null for one that is left to JavaScript.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn run<'env>(
         &self,
         env: &'env Env,
@@ -119,6 +119,7 @@ async fn run_one(
         code,
         message,
         details,
+        ..
     }) = error
     {
         json.push_str(",\"error\":{\"code\":");

@@ -66,7 +66,7 @@ fn options(text: &str) -> Result<CompileOptions, CallError> {
 #[napi]
 impl Schema {
     /// Compiles a schema in the facade's encoding; the options, if any, are JSON.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(
         env: Env,
         runtime: &Runtime,
@@ -89,7 +89,7 @@ impl Schema {
 
     /// Whether a live value passes, as a cost in steps: negative when it does not pass, never zero.
     /// With `quickly`, a schema that may come from outside gets only a part of its allowance.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn check(
         &self,
         env: &Env,
@@ -108,7 +108,7 @@ impl Schema {
     }
 
     /// Whether a live value passes one node of the schema, as a cost.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn check_part(
         &self,
         env: &Env,
@@ -121,7 +121,7 @@ impl Schema {
     }
 
     /// TypeBox's `uniqueItems`, as a cost.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn is_unique(
         &self,
         env: &Env,
@@ -133,7 +133,7 @@ impl Schema {
     }
 
     /// JSON Schema's `uniqueItems`, as a cost.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn is_distinct(
         &self,
         env: &Env,
@@ -145,7 +145,7 @@ impl Schema {
     }
 
     /// JSON Schema's equality with a constant of the schema, by its id, as a cost.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn equals(
         &self,
         env: &Env,
@@ -159,7 +159,7 @@ impl Schema {
 
     /// What is wrong with a live value: a JSON list of paths and messages in turn. `refused` says that it
     /// is known not to pass.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn errors(
         &self,
         env: &Env,
@@ -181,7 +181,7 @@ impl Schema {
     /// A live value in the declared shape: `[value, notes, steps]`, `notes` being JSON: a list of paths and
     /// sentences in turn, `steps` the work of checking the result. Where there is nothing to change and nothing to say,
     /// which is the usual case, `steps` alone.
-    #[napi(ts_return_type = "number | [unknown, string, number]")]
+    #[napi(ts_return_type = "number | [unknown, string, number]", catch_unwind)]
     pub fn normalise<'env>(
         &self,
         env: &'env Env,
@@ -223,7 +223,7 @@ impl Schema {
 
     /// JavaScript for the check (`"check"`) or for "has exactly the declared shape" (`"exact"`), with
     /// what it must be given, as JSON. Nothing when the walk must serve.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn emit(&self, env: Env, what: String) -> napi::Result<Option<String>> {
         self.bridge.run(&env, || {
             let emitted = match what.as_str() {
@@ -237,13 +237,13 @@ impl Schema {
     }
 
     /// The stencil of the schema, as JSON, for `facade/schema/stencil.ts`. Nothing when it has none.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn stencil(&self) -> Option<String> {
         emit::stencil(&self.program)
     }
 
     /// The name of a format by its id.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn format(&self, id: u32) -> Option<String> {
         self.program
             .format(FormatId(id))
@@ -251,7 +251,7 @@ impl Schema {
     }
 
     /// The source and the flags of a pattern by its id, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn pattern(&self, id: u32) -> Option<String> {
         self.program
             .pattern(PatternId(id))
@@ -259,7 +259,7 @@ impl Schema {
     }
 
     /// Whether a pattern, by its id, matches a text, as a cost.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn matches(&self, env: Env, id: u32, text: String, work: Option<f64>) -> napi::Result<i32> {
         self.counted(&env, work, |program, budget| {
             program
@@ -270,7 +270,7 @@ impl Schema {
 
     /// Whether a text has a format, by its id, as a cost. A format that the engine does not know says
     /// nothing.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn has_format(
         &self,
         env: Env,
@@ -285,14 +285,14 @@ impl Schema {
     }
 
     /// What is thrown when emitted code has used up its allowance.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn too_much_work(&self, env: Env) -> napi::Result<()> {
         self.bridge
             .run(&env, || Err(Interrupt::from(Limit::Work).into()))
     }
 
     /// Whether JSON text passes: the same schema on the other representation.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn check_json(&self, env: Env, text: String) -> napi::Result<bool> {
         self.bridge.run(&env, || {
             let document = document(text)?;
@@ -301,7 +301,7 @@ impl Schema {
     }
 
     /// What is wrong with JSON text, as `errors` tells it.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn errors_json(&self, env: Env, text: String, max: u32) -> napi::Result<String> {
         self.bridge.run(&env, || {
             let document = document(text)?;
@@ -441,19 +441,19 @@ fn constant(id: ConstId, constant: &Const) -> Value {
 }
 
 /// Whether a text has a format that the engine knows; nothing when it does not know it.
-#[napi]
+#[napi(catch_unwind)]
 pub(crate) fn check_format(name: String, text: String) -> Option<bool> {
     KnownFormat::from_name(&name).map(|format| format.accepts(&text))
 }
 
 /// JSON Schema's `multipleOf`, exact in decimals.
-#[napi]
+#[napi(catch_unwind)]
 pub(crate) fn is_multiple(value: f64, divisor: f64) -> bool {
     number::is_decimal_multiple(value, divisor)
 }
 
 /// The names of the formats that the engine knows.
-#[napi]
+#[napi(catch_unwind)]
 pub(crate) fn known_formats() -> Vec<String> {
     KnownFormat::names().map(str::to_owned).collect()
 }

@@ -25,7 +25,7 @@ use crate::serve_embedded::ServedExchange;
 
 /// The OpenAPI document of operations, as JSON. `operations` describes all of them, `about` says what the document says beside
 /// them, `shown` has the ids of those that are in it, and `identity` whoever it is for; all but the ids are JSON.
-#[napi(js_name = "openApiOf")]
+#[napi(js_name = "openApiOf", catch_unwind)]
 pub(crate) fn open_api_of(
     env: Env,
     runtime: &Runtime,
@@ -49,7 +49,7 @@ pub(crate) fn open_api_of(
 
 /// The status that the HTTP door answers a failed call with; nothing where it closes the connection. `error` is JSON, and so are
 /// the errors that the operation declares.
-#[napi]
+#[napi(catch_unwind)]
 pub(crate) fn http_status_of_failure(
     env: Env,
     runtime: &Runtime,
@@ -68,14 +68,14 @@ pub(crate) fn http_status_of_failure(
 }
 
 /// Whether an operation can be a resource of MCP at this address.
-#[napi]
+#[napi(catch_unwind)]
 #[must_use]
 pub(crate) fn is_resource_uri(uri: String) -> bool {
     operations_serve::door::mcp::is_resource_uri(&uri)
 }
 
 /// The status that the HTTP door answers a call with that has not failed.
-#[napi]
+#[napi(catch_unwind)]
 #[must_use]
 pub(crate) fn http_status_of_answer(
     upstream: Option<f64>,
@@ -100,7 +100,7 @@ pub struct RegistryServer {
 impl RegistryServer {
     /// What the native registry cannot do is asked of JavaScript, through the mailbox. `options` is JSON
     /// (`operations_serve::Options`).
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(
         env: Env,
         runtime: &Runtime,
@@ -132,7 +132,7 @@ impl RegistryServer {
     }
 
     /// Opens a port. Resolves to the URL.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn listen<'env>(
         &self,
         env: &'env Env,
@@ -154,7 +154,7 @@ impl RegistryServer {
     }
 
     /// Somebody who is connected to the hub; nothing if they have left. Answers to what they are asked go to the mailbox.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn spoke(&self, id: String, mailbox: &Mailbox) -> Option<HubPeer> {
         let spoke = self.service.shared().hub.spoke(&id)?;
         let peer = Arc::clone(&spoke.peer);
@@ -162,22 +162,30 @@ impl RegistryServer {
         Some(HubPeer::new(bridge, peer, mailbox))
     }
 
+    /// Closes the connection of a spoke.
+    #[napi(catch_unwind)]
+    pub fn close_spoke(&self, id: String) {
+        if let Some(spoke) = self.service.shared().hub.spoke(&id) {
+            spoke.closed.cancel();
+        }
+    }
+
     /// A request that JavaScript is about to bring.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn exchange(&self) -> ServedExchange {
         ServedExchange::new(Arc::clone(&self.bridge), self.embedded.exchange())
     }
 
     /// Serves these operations only.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn show_only(&self, ids: Vec<String>) {
         let ids: HashSet<String> = ids.into_iter().collect();
         self.service.shared().calls.show_only(ids);
     }
 
     /// Has the MCP door offer these operations as well, which JavaScript does. Each is JSON (`OperationSpec`).
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn add_tools(&self, env: Env, specs: Vec<String>) -> napi::Result<()> {
         self.bridge.run(&env, || {
             let specs = specs.iter().map(|spec| read(spec));
@@ -188,19 +196,19 @@ impl RegistryServer {
     }
 
     /// Serves this one too, or not any more.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn show(&self, id: String, is_shown: bool) {
         self.service.shared().calls.show(&id, is_shown);
     }
 
     /// JavaScript is about to begin with a call. Says whether it is still wanted.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn begin(&self, id: String) -> bool {
         self.host.begin(&id)
     }
 
     /// Answers, as many as there are lines (`operations_core::call::submission`).
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn answer_all(&self, env: Env, outcomes: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
             self.host.answer_soon(outcomes, &self.runtime);
@@ -209,51 +217,58 @@ impl RegistryServer {
     }
 
     /// An event of a stream. Says whether it may go on at once.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn send_event(&self, id: String, output: String) -> bool {
         self.host.respond(&id, &output)
     }
 
     /// What was asked has failed.
-    #[napi]
-    pub fn fail(&self, id: String, code: String, message: String, details: Option<String>) {
-        let error = CallError::told(code, message, details.as_deref());
+    #[napi(catch_unwind)]
+    pub fn fail(
+        &self,
+        id: String,
+        code: String,
+        message: String,
+        details: Option<String>,
+        is_internal: bool,
+    ) {
+        let error = CallError::told(code, message, details.as_deref()).with_internal(is_internal);
         self.host.fail(&id, error);
     }
 
     /// A call says how far it is: a JSON object.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn tell_progress(&self, id: String, progress: String) {
         self.host.tell_progress(&id, &progress);
     }
 
     /// A call has a log line for its client: a JSON object.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn tell_log(&self, id: String, line: String) {
         self.host.tell_log(&id, &line);
     }
 
     /// A call asks its client: a JSON list. Answers arrive as events.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn ask_client(&self, id: String, questions: String) {
         self.host.ask_caller(&id, &questions);
     }
 
     /// What is at an address is another: clients that watch it are told.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn resource_updated(&self, uri: String) {
         self.service.shared().resource_updated(&uri);
     }
 
     /// Something about the operations has changed that only JavaScript knows of.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn touch(&self) {
         self.service.shared().calls.touch();
     }
 
     /// Speaks MCP over standard input and output, with somebody who has this identity, which is JSON. Resolves when they
     /// are gone.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn converse<'env>(
         &self,
         env: &'env Env,
@@ -274,20 +289,20 @@ impl RegistryServer {
     }
 
     /// A stream is over.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn complete(&self, id: String) {
         self.host.finish(&id);
     }
 
     /// What was counted, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn stats(&self) -> String {
         self.service.shared().counts().to_string()
     }
 
     /// Ends it, after what is being worked on, but not after more than so many milliseconds.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn close<'env>(
         &self,
         env: &'env Env,

@@ -34,7 +34,7 @@ impl Drop for ServedExchange {
 impl ServedExchange {
     /// Brings the request: its head as JSON, and its body, or nothing if that comes in pieces. Resolves to the head of the answer
     /// as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn send<'env>(
         &self,
         env: &'env Env,
@@ -54,7 +54,7 @@ impl ServedExchange {
     }
 
     /// A piece of the request. Resolves when another may come, to whether it is wanted.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn push<'env>(
         &self,
         env: &'env Env,
@@ -70,26 +70,26 @@ impl ServedExchange {
     }
 
     /// The request as a whole.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn finish(&self, body: Uint8Array) {
         self.exchange.finish(body.to_vec().into());
     }
 
     /// Nothing more of the request comes; it is there as a whole, or not.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn end(&self, is_whole: bool) {
         self.exchange.end(is_whole);
     }
 
     /// The body of an answer that does not come in pieces.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn whole(&self) -> Option<Uint8Array> {
         self.exchange.whole().map(|bytes| Vec::from(bytes).into())
     }
 
     /// The next piece of the answer; nothing at its end.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn next<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Option<Uint8Array>>> {
         let exchange = Arc::clone(&self.exchange);
         self.bridge
@@ -99,7 +99,7 @@ impl ServedExchange {
     }
 
     /// Nobody waits for the answer any more.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn cancel(&self) {
         self.exchange.cancel();
     }

@@ -22,7 +22,7 @@ pub struct SpillStore {
 #[napi]
 impl SpillStore {
     /// `settings` is JSON (`facade/registry/spills.ts`).
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(env: Env, runtime: &Runtime, settings: String) -> napi::Result<Self> {
         let bridge = Arc::clone(&runtime.bridge);
         let settings = bridge.run(&env, || SpillSettings::from_json(&settings))?;
@@ -31,7 +31,7 @@ impl SpillStore {
     }
 
     /// A new file.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn begin(&self) -> SpillWriter {
         SpillWriter {
             bridge: Arc::clone(&self.bridge),
@@ -58,7 +58,7 @@ struct Writing {
 #[napi]
 impl SpillWriter {
     /// Writes a piece. The next one may follow when the promise is fulfilled.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn write<'env>(
         &self,
         env: &'env Env,
@@ -88,7 +88,7 @@ impl SpillWriter {
     }
 
     /// The file is complete. JSON: `spill` for the envelope, and the `preview`.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn finish<'env>(
         &self,
         env: &'env Env,
@@ -113,7 +113,7 @@ impl SpillWriter {
     }
 
     /// Removes the file.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn abandon(&self) {
         // Whoever still writes holds it, and drops it then.
         if let Ok(mut file) = self.file.try_lock() {

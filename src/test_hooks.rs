@@ -31,7 +31,7 @@ fn failure(code: String, message: String, details: Option<&str>) -> CallError {
 #[napi]
 impl TestHooks {
     /// Uses the error and log functions of the given runtime.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     #[must_use]
     pub fn new(runtime: &Runtime) -> Self {
         Self {
@@ -40,13 +40,13 @@ impl TestHooks {
     }
 
     /// Panics on the JavaScript thread.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn panic_now(&self, env: Env, message: String) -> napi::Result<()> {
         self.bridge.run(&env, || explode(&message))
     }
 
     /// Panics on another thread.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn panic_later<'env>(
         &self,
         env: &'env Env,
@@ -57,7 +57,7 @@ impl TestHooks {
     }
 
     /// Fails on the JavaScript thread.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn fail_now(
         &self,
         env: Env,
@@ -70,7 +70,7 @@ impl TestHooks {
     }
 
     /// Fails on another thread.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn fail_later<'env>(
         &self,
         env: &'env Env,
@@ -86,7 +86,7 @@ impl TestHooks {
     }
 
     /// Calls a function of the user's; what it throws must arrive as it is.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn call_through<'env>(
         &self,
         env: &'env Env,
@@ -101,7 +101,7 @@ impl TestHooks {
     }
 
     /// Writes a log line from a thread of its own.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn log_from_thread(&self, message: String) {
         let logger = self.bridge.logger().clone();
         std::thread::spawn(move || {
@@ -115,7 +115,7 @@ impl TestHooks {
     }
 
     /// The schema of an imported operation as the native twin of a registry compiles it; nothing where anything passes.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn imported_schema(
         &self,
         env: Env,
@@ -142,7 +142,7 @@ impl TestHooks {
     }
 
     /// Is busy for a while, off the JavaScript thread.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn work<'env>(
         &self,
         env: &'env Env,

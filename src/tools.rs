@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
+use operations_core::call::check_input;
 use operations_core::error::CallError;
 use operations_tools::{Projection, Target, arguments, names, preview, project_schema, redact};
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ pub struct ToolProjection {
 #[napi]
 impl ToolProjection {
     /// Projects a schema, which is JSON. Throws when no value that the target can express fits it.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(env: Env, runtime: &Runtime, schema: String, target: String) -> napi::Result<Self> {
         let bridge = Arc::clone(&runtime.bridge);
         let projection = bridge.run(&env, || {
@@ -41,35 +42,35 @@ impl ToolProjection {
     }
 
     /// The projected schema, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn schema(&self) -> String {
         self.projection.schema.to_string()
     }
 
     /// What was lost: a JSON list of kinds, paths and messages.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn losses(&self) -> String {
         json!(self.projection.losses).to_string()
     }
 
     /// Whether `restore` ever changes anything.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn restores(&self) -> bool {
         self.projection.restores()
     }
 
     /// Whether the original takes no value at all; what is restored is then null.
-    #[napi]
+    #[napi(catch_unwind)]
     #[must_use]
     pub fn takes_nothing(&self) -> bool {
         self.projection.takes_nothing()
     }
 
     /// A JSON value in the shape of the projection, in the shape of the original.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn restore(&self, env: Env, value: String) -> napi::Result<String> {
         self.bridge.run(&env, || {
             Ok(self.projection.restore(parsed(&value)?).to_string())
@@ -77,17 +78,18 @@ impl ToolProjection {
     }
 
     /// A model's arguments as it wrote them, in the shape of the original.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn read_arguments(&self, env: Env, text: String) -> napi::Result<String> {
         self.bridge.run(&env, || {
             let value = arguments::read_arguments(&text).map_err(CallError::invalid)?;
+            check_input("called by this tool", &arguments::json_text(&text))?;
             Ok(self.projection.restore(value).to_string())
         })
     }
 }
 
 /// A name for each operation: from its id, or from the name that was chosen for it.
-#[napi]
+#[napi(catch_unwind)]
 pub(crate) fn tool_names(
     env: Env,
     runtime: &Runtime,
@@ -104,7 +106,7 @@ pub(crate) fn tool_names(
 }
 
 /// The longest description that a target takes, in characters.
-#[napi]
+#[napi(catch_unwind)]
 pub(crate) fn tool_description_limit(
     env: Env,
     runtime: &Runtime,
@@ -117,14 +119,14 @@ pub(crate) fn tool_description_limit(
 }
 
 /// A text within a number of bytes; nothing if it is.
-#[napi]
+#[napi(catch_unwind)]
 #[must_use]
 pub(crate) fn shortened_text(text: String, is_json: bool, max: u32) -> Option<String> {
     preview::shortened(&text, is_json, max as usize)
 }
 
 /// A message without stack lines and without what looks like a secret.
-#[napi]
+#[napi(catch_unwind)]
 #[must_use]
 pub(crate) fn message_for_model(message: String) -> String {
     redact::for_a_model(&message)

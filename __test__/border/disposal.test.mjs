@@ -25,7 +25,7 @@ import { missingBroker, startNats, startRedis } from "../support/brokers.mjs";
 const dispose = (resource) => (resource[Symbol.asyncDispose] ?? resource[Symbol.dispose]).call(resource);
 
 describe("at the end of a block", () => {
-  it("an MCP client is closed, and its process is gone", async () => {
+  it("`await using` closes an MCP client, and its process is gone", async () => {
     const wrapper = await createMCPClient("test", stdio());
     const { pid } = wrapper.getStatus();
     await dispose(wrapper);
@@ -34,7 +34,7 @@ describe("at the end of a block", () => {
     await dispose(wrapper.client);
   });
 
-  it("an MCP loader closes all its servers", async () => {
+  it("`await using` closes all servers of an MCP loader", async () => {
     const loader = new MCPClientLoader();
     const wrappers = await loader.load({ a: stdio(), b: stdio() });
     await dispose(loader);
@@ -42,7 +42,7 @@ describe("at the end of a block", () => {
     assert.deepEqual(loader.getAllWrappers(), []);
   });
 
-  it("OpenAPI services are closed, and their calls end", async () => {
+  it("`await using` closes OpenAPI services, and their calls end", async () => {
     const { url, received } = await serve(() => {});
     const services = new OpenAPIServiceRegistry();
     const paths = { "/slow": { get: { operationId: "slow", responses: answers() } } };
@@ -54,7 +54,7 @@ describe("at the end of a block", () => {
     assert.equal(services.size, 0);
   });
 
-  it("a stream runs its handler's finally once: of a registry, and of a call map", async () => {
+  it("`await using` runs the finally of a stream's handler once: of a registry, and of a call map", async () => {
     let ended = 0;
     async function* handler() {
       try {
@@ -80,7 +80,7 @@ describe("at the end of a block", () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("a port is let go", async () => {
+  it("`using` releases a port", async () => {
     const { port1, port2 } = new MessageChannel();
     const target = createPortEventTarget(port1);
     let heard = 0;
@@ -94,7 +94,7 @@ describe("at the end of a block", () => {
     assert.equal(heard, 0);
   });
 
-  it("a NATS connection is closed", { skip: missingBroker("nats-server") }, async () => {
+  it("`await using` closes a NATS connection", { skip: missingBroker("nats-server") }, async () => {
     const server = await startNats();
     try {
       const nats = await connectNats({ servers: server.url, name: "test" });
@@ -105,7 +105,7 @@ describe("at the end of a block", () => {
     }
   });
 
-  it("a Redis event target is closed", { skip: missingBroker("redis-server") }, async () => {
+  it("`await using` closes a Redis event target", { skip: missingBroker("redis-server") }, async () => {
     const server = await startRedis();
     try {
       const target = createRedisEventTarget({ url: server.url });

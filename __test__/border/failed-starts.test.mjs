@@ -7,7 +7,7 @@ import { connected, failure, stdio } from "../mcp/support/servers.mjs";
 import { runModule } from "../support/run-node.mjs";
 
 describe("a start that fails", () => {
-  it("is a CallError, and later calls are not concerned", async (t) => {
+  it("a start of the runtime that fails is a CallError, and later calls are not affected", async (t) => {
     const { wrapper } = await connected(t, stdio());
     for (const name of [undefined, null, 7, {}, Symbol("x")]) {
       const error = await failure(wrapper.client.callTool({ name }));
@@ -18,7 +18,7 @@ describe("a start that fails", () => {
     assert.equal(result.content[0].text, "still here");
   });
 
-  it("leaves nothing behind that keeps the process alive", async () => {
+  it("a start of the runtime that fails leaves nothing behind that keeps the process alive", async () => {
     const { code, signal, stdout, stderr } = await runModule(
       `
       import { closeMCPClient, createMCPClient } from "@alkdev/operations";

@@ -107,7 +107,7 @@ describe("over a broker", { skip }, () => {
 
 function contract(name, make) {
   describe(name, () => {
-    it("opens nothing before the first next(), nor after return()", async () => {
+    it(`a stream of ${name} opens nothing before the first next(), nor after return()`, async () => {
       const { source, open } = await make();
       const stream = open();
       assert.equal(stream[Symbol.asyncIterator](), stream);
@@ -116,7 +116,7 @@ function contract(name, make) {
       assert.deepEqual([source.opened, source.closed], [0, 0]);
     });
 
-    it("answers several next() in their order, and ends once", async () => {
+    it(`a stream of ${name} resolves concurrent next() calls in order, and ends once`, async () => {
       const { source, open } = await make();
       const stream = open();
       const asked = Promise.all([stream.next(), stream.next(), stream.next(), stream.next()]);
@@ -136,7 +136,7 @@ function contract(name, make) {
       assert.equal(source.opened, 1);
     });
 
-    it("lets a consumer go that leaves while it waits, and closes the source once", async () => {
+    it(`a stream of ${name} releases a consumer that leaves while it waits, and closes the source once`, async () => {
       const { source, open, controller } = await make();
       const stream = open();
       const pending = [stream.next(), stream.next()];
@@ -152,7 +152,7 @@ function contract(name, make) {
       assert.deepEqual([source.opened, source.closed], [1, 1]);
     });
 
-    it("tells the first who waits of a failure; for the others it is over", async () => {
+    it(`a stream of ${name} fails the first pending next(), and ends the others`, async () => {
       const { source, open } = await make();
       const stream = open();
       const asked = Promise.allSettled([stream.next(), stream.next(), stream.next()]);
@@ -165,7 +165,7 @@ function contract(name, make) {
       await until(() => source.closed === 1);
     });
 
-    it("is closed once by throw() and by `await using`", async () => {
+    it(`a stream of ${name} is closed once by throw() and by await using`, async () => {
       for (const leave of [
         (stream) => assert.rejects(stream.throw(new Error("mine")), { message: "mine" }),
         async (stream) => assert.equal(await stream[Symbol.asyncDispose](), undefined),

@@ -139,7 +139,7 @@ describe("an option of the wrong kind", () => {
     ],
     ["tools", { maxResultBytes: 1 }, "toTools: maxResultBytes must be a whole number of at least 256, not 1"],
   ]) {
-    it(message, async () => {
+    it(`a wrong option is refused: ${message}`, async () => {
       await refusedBy(place, options);
       assert.equal(refusedBy.last.message, message);
       assert.ok(message.includes(refusedBy.last.details.field));
@@ -161,7 +161,7 @@ describe("a misspelt option is refused with the name that was meant", () => {
     ["env", "allowedNamespace", "allowedNamespaces"],
     ["tools", "maxResultByte", "maxResultBytes"],
   ]) {
-    it(`${place}: ${name}`, async () => {
+    it(`a misspelt option is refused with the name that was meant: ${place}, ${name}`, async () => {
       await refusedBy(place, { [name]: undefined });
       assert.match(
         refusedBy.last.message,
@@ -186,20 +186,20 @@ it("methods of a document's own are no misspelling", () => {
 
 describe("an option that means nothing here", () => {
   for (const place of ["map", "registry", "redis", "nats", "serve", "tools"]) {
-    it(`is refused by ${place}, which lists those that there are`, async () => {
+    it(`an unknown option is refused by ${place}, which lists those that exist`, async () => {
       await refusedBy(place, { zebra: 1 });
       assert.match(refusedBy.last.message, /zebra is not an option: there are \w+/);
     });
   }
 
-  it("is ignored where callers hand on a whole context", async () => {
+  it("an unknown option is ignored in calls that pass on a whole context", async () => {
     const map = new PendingRequestMap();
     map["call.requested"].subscribe(({ requestId }) => map.respond(requestId, localEnvelope(1, "t.x")));
     assert.equal((await map.call("t.x", {}, { requestId: "r", zebra: 1 })).data, 1);
   });
 });
 
-it("what somebody put on Object.prototype is nobody's option", async () => {
+it("a property of Object.prototype is not read as an option", async () => {
   const polluted = {
     deadline: 1,
     trustDirectCalls: true,

@@ -42,7 +42,7 @@ describe("a signal that is none", () => {
     ["the native client", {}],
     ["a fetch of the user's", { fetch: globalThis.fetch }],
   ]) {
-    it(`is refused by name, and leaves nothing behind: ${what}`, async () => {
+    it(`a signal that is no AbortSignal is refused by name, and leaves nothing behind: ${what}`, async () => {
       const { url } = await http.serve((_, response) => http.sendJson(response, 1));
       const call = single("get", {}, { baseUrl: url, ...config });
       for (const [signal, given] of [
@@ -63,7 +63,7 @@ describe("a signal that is none", () => {
 });
 
 describe(`${COUNT} calls with one signal`, () => {
-  it("of an MCP server", async (t) => {
+  it(`${COUNT} calls of an MCP server with one signal leave no listeners and no warning`, async (t) => {
     const { call, ask } = await connected(t, stdio());
     const received = async () => (await ask("received")).filter(({ params }) => params?.name === "never");
     await shared(
@@ -75,7 +75,7 @@ describe(`${COUNT} calls with one signal`, () => {
     );
   });
 
-  it("over HTTP", async (t) => {
+  it(`${COUNT} calls over HTTP with one signal leave no listeners and no warning`, async (t) => {
     let open = 0;
     const { url } = await http.serve(() => {
       open += 1;
@@ -88,7 +88,7 @@ describe(`${COUNT} calls with one signal`, () => {
     );
   });
 
-  it("of a map in the process", async (t) => {
+  it(`${COUNT} calls of a map in the process with one signal leave no listeners and no warning`, async (t) => {
     const { callMap } = serving([query("never", never)]);
     await shared(
       t,
@@ -99,7 +99,7 @@ describe(`${COUNT} calls with one signal`, () => {
 
   describe("over NATS", { skip }, () => {
     const nats = useNats();
-    it("of a worker", async (t) => {
+    it(`${COUNT} calls over NATS with one signal leave no listeners and no warning`, async (t) => {
       let running = 0;
       await nats.worker([
         query("never", () => {

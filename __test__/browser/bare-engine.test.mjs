@@ -22,7 +22,7 @@ async function runBare(program) {
 }
 
 describe("in an engine without anything but the language", () => {
-  it("a registry checks and calls", async () => {
+  it("in a bare engine a registry checks and calls", async () => {
     const outcome = await runBare(`
       import { createRegistry, defineOperation } from "@alkdev/operations";
       import { Type } from "@sinclair/typebox";
@@ -47,7 +47,7 @@ describe("in an engine without anything but the language", () => {
     assert.deepEqual(outcome, [{ greeting: "Hello Ada" }, "VALIDATION_ERROR"]);
   });
 
-  it("events of a stream are read", async () => {
+  it("in a bare engine events of a stream are read", async () => {
     const outcome = await runBare(`
       import { parseSSEFrames } from "@alkdev/operations";
 
@@ -59,7 +59,7 @@ describe("in an engine without anything but the language", () => {
     );
   });
 
-  it("a socket cannot be used, and the error says why", async () => {
+  it("in a bare engine a socket cannot be used, and the error says why", async () => {
     const outcome = await runBare(`
       import { createWebSocketEventTarget } from "@alkdev/operations/transport-websocket";
 

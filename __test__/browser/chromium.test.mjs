@@ -25,7 +25,10 @@ async function bundled(name) {
   return { text: outputFiles[0].text, inputs: Object.keys(metafile.inputs) };
 }
 
-it("works in a page and in its worker", { skip: missingBrowser(), timeout: 120_000 }, async () => {
+it("the package works in a page and in its worker", {
+  skip: missingBrowser(),
+  timeout: 120_000,
+}, async () => {
   const page = await bundled("page");
   const worker = await bundled("worker");
   for (const { inputs } of [page, worker]) {

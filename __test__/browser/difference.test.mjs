@@ -87,7 +87,7 @@ async function outcome({ OperationRegistry }, outputSchema, value, output) {
 }
 
 describe("without native code", () => {
-  it("schemas let the same values pass, with the same errors", () => {
+  it("without native code schemas accept the same values, with the same errors", () => {
     const random = new Random(seed);
     let passed = 0;
     for (let i = 0; i < 5000; i++) {
@@ -105,7 +105,7 @@ describe("without native code", () => {
   });
 
   for (const output of ["normalise", "keep", "strict", "off"]) {
-    it(`outputs become the same with output: ${output}`, async () => {
+    it(`without native code outputs become the same with output: ${output}`, async () => {
       const random = new Random(seed + 1);
       let changed = 0;
       for (let i = 0; i < 1500; i++) {
@@ -123,7 +123,7 @@ describe("without native code", () => {
     });
   }
 
-  it("server-sent events are the same events, wherever a text is cut", () => {
+  it("without native code server-sent events are the same, wherever a text is split", () => {
     const random = new Random(seed + 2);
     const pieces = [
       "data",
@@ -160,7 +160,7 @@ describe("without native code", () => {
     assert.ok(events > 500, `${events} events`);
   });
 
-  it("bytes cross a wire as they do in Node", async () => {
+  it("without native code bytes cross a wire as they do in Node", async () => {
     for (const length of [0, 1, 2, 3, 4, 255, 20_000]) {
       const bytes = Uint8Array.from({ length }, (_, index) => index * 7);
       const received = await through(browser, native, bytes);

@@ -103,7 +103,7 @@ describe("the entries without native code", () => {
     });
   }
 
-  it("work, or say in one sentence why not", async () => {
+  it("the entries without native code work, or say in one sentence why not", async () => {
     const program = `
       const isRefusal = ${isRefusal};
       const working = [], refusals = [];
@@ -124,7 +124,7 @@ describe("the entries without native code", () => {
     }
   });
 
-  it("share one CallError, whichever entry throws it", async () => {
+  it("the entries without native code share one CallError", async () => {
     const check = `
       try { serve({}); } catch (error) {
         console.log(error instanceof CallError, error.code, JSON.stringify(error.details));

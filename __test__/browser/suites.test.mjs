@@ -51,7 +51,7 @@ function report(file) {
 
 describe("with the condition browser", () => {
   for (const [file, least] of Object.entries(SUITES)) {
-    it(`${file} passes, but for what is not available`, async () => {
+    it(`${file} passes with the condition browser, except for what is not available`, async () => {
       const text = await report(file);
       const failures = text
         .split(/^ *not ok /m)

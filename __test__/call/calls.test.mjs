@@ -20,7 +20,7 @@ import { query, record, serving, settled, sleep } from "./support.mjs";
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 describe("a call", () => {
-  it("resolves with the envelope of the operation", async () => {
+  it("a call resolves with the envelope of the operation", async () => {
     const { callMap } = serving([query("double", ({ n }) => ({ n: n * 2 }))]);
     const envelope = await callMap.call("t.double", { n: 21 });
     assert.deepEqual(unwrap(envelope), { n: 42 });
@@ -28,7 +28,7 @@ describe("a call", () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("publishes events that satisfy their schemas", async () => {
+  it("a call publishes events that satisfy their schemas", async () => {
     const { callMap } = serving([
       query("ok", () => 1),
       query("bad", () => {
@@ -50,7 +50,7 @@ describe("a call", () => {
     assert.equal(PendingRequestMapClass, PendingRequestMap);
   });
 
-  it("hands the context to the handler, and never trust", async () => {
+  it("a call passes its context to the handler, and never trust", async () => {
     let seen;
     const { callMap } = serving([
       query("look", (_, context) => {
@@ -66,14 +66,14 @@ describe("a call", () => {
       metadata: { k: 1 },
       trusted: true,
     });
-    const { signal, requestId, env, ...rest } = seen;
+    const { signal, requestId, env, ...rest } = Object.fromEntries(Object.entries(seen));
     assert.equal(typeof env.t.look, "function");
     assert.deepEqual(rest, { parentRequestId: "p", deadline, identity, metadata: { k: 1 } });
     assert.match(requestId, UUID);
     assert.ok(signal instanceof AbortSignal);
   });
 
-  it("does not read trust from an event", async () => {
+  it("a call does not read trust from an event", async () => {
     const { registry, callMap } = serving([
       query("secret", () => "told", { accessControl: { requiredScopes: ["admin"] } }),
     ]);
@@ -92,7 +92,7 @@ describe("a call", () => {
     );
   });
 
-  it("is checked even when the registry trusts direct calls", async () => {
+  it("a call is checked even when the registry trusts direct calls", async () => {
     const { registry, callMap } = serving(
       [query("secret", () => "told", { accessControl: { requiredScopes: ["admin"] } })],
       { options: { trustDirectCalls: true } },
@@ -103,7 +103,7 @@ describe("a call", () => {
     assert.equal(unwrap(await callMap.call("t.secret", {}, { identity })), "told");
   });
 
-  it("fails with what the operation declared, or with the infrastructure's codes", async () => {
+  it("a call fails with what the operation declared, or with the infrastructure's codes", async () => {
     const { callMap } = serving([
       query("full", () => Promise.reject(new Error("FULL: no room")), { errorSchemas: [{ code: "FULL" }] }),
       query("crash", () => {
@@ -131,7 +131,7 @@ describe("a call", () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("takes an MCP error result for a response", async () => {
+  it("a call takes an MCP error result for a response", async () => {
     const { callMap } = serving([query("tool", () => mcpEnvelope([], { isError: true, content: [] }))]);
     const envelope = await callMap.call("t.tool", {});
     assert.equal(envelope.meta.isError, true);
@@ -139,7 +139,7 @@ describe("a call", () => {
 });
 
 describe("deadlines", () => {
-  it("reject with TIMEOUT and tell the other side", async () => {
+  it("a deadline that passes rejects with TIMEOUT and aborts the call on the other side", async () => {
     let signal;
     const { callMap } = serving([
       query("slow", (_, context) => {
@@ -165,14 +165,14 @@ describe("deadlines", () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("that have passed reject at once and publish nothing", async () => {
+  it("a deadline that has passed rejects at once and publishes nothing", async () => {
     const { callMap } = serving([query("x", () => 1)]);
     const events = record(callMap);
     await assert.rejects(callMap.call("t.x", {}, { deadline: Date.now() - 1 }), { code: "TIMEOUT" });
     assert.deepEqual(events, []);
   });
 
-  it("far in the future do not fire at once", async () => {
+  it("a deadline far in the future does not fire at once", async () => {
     const { callMap } = serving([query("x", () => sleep(5).then(() => 1))]);
     assert.equal(unwrap(await callMap.call("t.x", {}, { deadline: Date.now() + 2 ** 40 })), 1);
   });
@@ -187,7 +187,7 @@ describe("aborting", () => {
       }),
   );
 
-  it("by the caller's signal", async () => {
+  it("a call is aborted by the caller's signal", async () => {
     const { callMap } = serving([never]);
     const events = record(callMap);
     const controller = new AbortController();
@@ -201,14 +201,14 @@ describe("aborting", () => {
     );
   });
 
-  it("by a signal that is aborted already: nothing is published", async () => {
+  it("a call with an aborted signal publishes nothing", async () => {
     const { callMap } = serving([never]);
     const events = record(callMap);
     await assert.rejects(callMap.call("t.never", {}, { signal: AbortSignal.abort() }), { code: "ABORTED" });
     assert.deepEqual(events, []);
   });
 
-  it("by either side, through the map", async () => {
+  it("a call is aborted by either side, through the map", async () => {
     const { callMap } = serving([never]);
     let requestId;
     callMap["call.requested"].subscribe((event) => {
@@ -220,7 +220,7 @@ describe("aborting", () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("aborts the calls that a call has made, and so on down", async () => {
+  it("aborting a call aborts the calls that it has made, and so on down", async () => {
     const aborted = [];
     const registry = new OperationRegistry();
     const callMap = new PendingRequestMap();
@@ -244,7 +244,7 @@ describe("aborting", () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("hands identity, deadline and parent down to nested calls", async () => {
+  it("a nested call inherits identity, deadline and parent", async () => {
     const registry = new OperationRegistry();
     const callMap = new PendingRequestMap();
     let inner;
@@ -271,7 +271,7 @@ describe("aborting", () => {
 });
 
 describe("the map itself", () => {
-  it("refuses to respond with anything but an envelope", () => {
+  it("a call map refuses to respond with anything but an envelope", () => {
     const callMap = new PendingRequestMap();
     for (const output of [undefined, 1, { data: 1 }, { data: 1, meta: { source: "x" } }]) {
       assert.throws(() => callMap.respond("r", output), {
@@ -281,7 +281,7 @@ describe("the map itself", () => {
     assert.doesNotThrow(() => callMap.respond("r", localEnvelope(1, "a.b")));
   });
 
-  it("ignores events for unknown and finished requests", async () => {
+  it("a call map ignores events for unknown and finished requests", async () => {
     const { callMap } = serving([query("x", () => 1)]);
     let requestId;
     callMap["call.requested"].subscribe((event) => {
@@ -298,13 +298,13 @@ describe("the map itself", () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("takes a completion without a response for an abort", async () => {
+  it("a call map treats a completion without a response as an abort", async () => {
     const callMap = new PendingRequestMap();
     callMap["call.requested"].subscribe(({ requestId }) => callMap.complete(requestId));
     await assert.rejects(callMap.call("t.x", {}), { code: "ABORTED" });
   });
 
-  it("removes listeners", () => {
+  it("a call map removes listeners", () => {
     const callMap = new PendingRequestMap();
     let count = 0;
     const stop = callMap["call.aborted"].subscribe(() => {
@@ -316,7 +316,7 @@ describe("the map itself", () => {
     assert.equal(count, 1);
   });
 
-  it("settles each of many calls in flight once", async () => {
+  it("a call map settles each of many calls in flight once", async () => {
     const { callMap } = serving([query("echo", async (input) => input)]);
     const calls = Array.from({ length: 10_000 }, (_, i) => callMap.call("t.echo", i));
     assert.equal(callMap.getPendingCount(), 10_000);
@@ -327,7 +327,7 @@ describe("the map itself", () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("the handler never rejects, whatever it is given", async () => {
+  it("the call handler never rejects, whatever event it gets", async () => {
     const { registry, callMap } = serving([]);
     const handler = buildCallHandler({ registry, callMap });
     for (const event of [

@@ -13,10 +13,11 @@ import {
   unwrap,
 } from "@alkdev/operations";
 import { runModule } from "../support/run-node.mjs";
+import { until } from "../support/waiting.mjs";
 import { query, record, serving, settled, subscription } from "./support.mjs";
 
 describe("what a caller can know about a call that has left", () => {
-  it("is in details.delivery of an end that came without an answer", async () => {
+  it("a call that ended without a response says in details.delivery whether it may have run", async () => {
     const { port1: port } = new MessageChannel();
     const map = new PendingRequestMap(createPortEventTarget(port));
     const told = async (options) => {
@@ -77,17 +78,6 @@ function serveNested(target) {
   return { callMap, aborted, started };
 }
 
-/** How long something may take before it counts as failed. */
-const PATIENCE = 30_000;
-
-async function until(holds) {
-  const end = Date.now() + PATIENCE;
-  while (!holds()) {
-    if (Date.now() > end) throw new Error(`not within ${PATIENCE} ms: ${holds}`);
-    await settled();
-  }
-}
-
 describe("aborting across a wire", () => {
   // What has no deadline keeps no process alive, this test has to.
   let alive;
@@ -117,12 +107,12 @@ describe("aborting across a wire", () => {
     return error;
   }
 
-  it("by the caller's signal reaches the calls that a call has made, and so on down", async () => {
+  it("an abort by the caller's signal crosses a wire and reaches nested calls, at any depth", async () => {
     const error = await endNested({ end: (controller) => controller.abort() });
     assert.equal(error.code, "ABORTED");
   });
 
-  it("by its deadline reaches the calls that a call has made, and so on down", async () => {
+  it("an abort by a deadline crosses a wire and reaches nested calls, at any depth", async () => {
     let error;
     // On a busy machine a short deadline may pass before all three are under way.
     for (let wait = 60; error === undefined; wait *= 2)
@@ -150,7 +140,7 @@ describe("aborting across a wire", () => {
     await until(() => signal.aborted);
   });
 
-  it("an answer without data is an answer", async () => {
+  it("a response without data settles the call", async () => {
     const [here, there] = wire();
     serving([query("nothing", () => {})], { target: there });
     const envelope = await new PendingRequestMap(here).call("t.nothing", {});
@@ -160,7 +150,7 @@ describe("aborting across a wire", () => {
 });
 
 describe("context.signal", () => {
-  it("is one signal, and a copy of the context has it too", async () => {
+  it("context.signal is one signal, and a copy of the context has it too", async () => {
     let seen;
     const { callMap } = serving([
       query("look", (_, context) => {
@@ -178,7 +168,7 @@ describe("context.signal", () => {
     assert.equal(seen[0].aborted, true);
   });
 
-  it("and env can be had through a proxy and an object that inherits, and be replaced", async () => {
+  it("context.signal and env can be read through a proxy and an inheriting object, and be replaced", async () => {
     let seen;
     const { callMap } = serving([
       query("wrapped", (_, context) => {
@@ -202,7 +192,7 @@ describe("context.signal", () => {
     assert.deepEqual(seen.replaced, [true, true]);
   });
 
-  it("is aborted when it is first asked for after the abort", async () => {
+  it("context.signal is aborted when it is first read after the abort", async () => {
     let look;
     const { callMap } = serving([
       query("late", (_, context) => {
@@ -219,7 +209,7 @@ describe("context.signal", () => {
 });
 
 describe("however deep calls nest", () => {
-  it("aborting the first aborts them all, without running out of stack", async () => {
+  it("aborting the first of deeply nested calls aborts them all, without exhausting the stack", async () => {
     for (const target of [undefined, new EventTarget()]) {
       const map = new PendingRequestMap(target);
       let last;
@@ -238,7 +228,7 @@ describe("however deep calls nest", () => {
     }
   });
 
-  it("aborting one of many is not paid for by the others", async () => {
+  it("aborting one of many calls does not cost the others", async () => {
     const map = new PendingRequestMap();
     const ids = [];
     map["call.requested"].subscribe(({ requestId }) => ids.push(requestId));
@@ -254,7 +244,7 @@ describe("however deep calls nest", () => {
 });
 
 describe("a bus that fails", () => {
-  it("fails the call, and nothing is left behind", async () => {
+  it("an event target that fails fails the call, and leaves nothing pending", async () => {
     class Broken extends EventTarget {
       dispatchEvent() {
         throw new TypeError("no way out");
@@ -267,7 +257,7 @@ describe("a bus that fails", () => {
     assert.equal(map.getPendingCount(), 0);
   });
 
-  it("does not take back what a caller was told", async () => {
+  it("an event target that fails does not undo an outcome that the caller already has", async () => {
     class Worn extends EventTarget {
       dispatchEvent(event) {
         if (event.type === "call.aborted") throw new TypeError("no way out");
@@ -301,7 +291,7 @@ describe("nothing is left behind", () => {
   }
   const timers = () => process.getActiveResourcesInfo().filter((each) => each === "Timeout").length;
 
-  it("no listener and no timer, however requests end", async () => {
+  it("a request leaves no listener and no timer, however it ends", async () => {
     const target = new Counting();
     const { stop } = serving(
       [
@@ -339,7 +329,7 @@ describe("nothing is left behind", () => {
     assert.equal(target.count, 0);
   });
 
-  it("a process with nothing but pending requests that have no limit ends", async () => {
+  it("pending requests without a deadline do not keep a process alive", async () => {
     const { code, stdout, stderr } = await runModule(`
       import { PendingRequestMap } from "@alkdev/operations";
       const map = new PendingRequestMap();

@@ -24,12 +24,19 @@ assertNoStalls();
 
 const EVENTS = 60_000;
 
-/** Whether an event fits `CallEventMap`, told by TypeBox. An answer may hold anything: whoever waits is told. */
+/** Whether an event fits `CallEventMap`, as TypeBox sees it. */
 function fits(type, detail) {
   const isWrapped = Object(detail?.payload) === detail?.payload && detail.requestId === undefined;
   if (isWrapped && detail.type !== undefined && detail.type !== type) return false;
   const inner = isWrapped ? detail.payload : detail;
-  if (type === "call.responded") return Value.Check(CallEventMap["call.completed"], inner);
+  if (type === "call.responded") {
+    // Data that JSON left out is undefined.
+    const { output } = Object(inner);
+    const isEnvelope = isResponseEnvelope(
+      Object(output) === output ? { data: undefined, ...output } : output,
+    );
+    return isEnvelope && Value.Check(CallEventMap["call.completed"], inner);
+  }
   // An input that JSON left out is undefined.
   return Value.Check(CallEventMap[type], type === "call.requested" ? { input: undefined, ...inner } : inner);
 }
@@ -97,7 +104,7 @@ describe("nothing that arrives can throw", () => {
     assert.ok(stall < BOUND, `the event loop stood still for ${stall} ms`);
   });
 
-  it("requests too: those that do not fit never reach the handler", async () => {
+  it("requests that do not fit never reach the handler", async () => {
     const random = new Random(chosenSeed());
     const target = new EventTarget();
     const map = new PendingRequestMap(target);
@@ -117,7 +124,7 @@ describe("nothing that arrives can throw", () => {
     assert.equal(map.stats().droppedBy["call.requested"], 5000 - expected);
   });
 
-  it("an event whose getters throw", () => {
+  it("an event whose getters throw is dropped", () => {
     const target = new EventTarget();
     const map = new PendingRequestMap(target);
     map["call.error"].subscribe(() => assert.fail("it was believed"));
@@ -132,7 +139,7 @@ describe("nothing that arrives can throw", () => {
 });
 
 describe("what leaves the process is chosen", () => {
-  it("of an error that is no CallError, code and message", async () => {
+  it("an error that is no CallError leaves the process with its code and message only", async () => {
     const secret = Object.assign(new Error("FULL: no room"), {
       password: "hunter2",
       config: { auth: "Bearer x" },
@@ -182,7 +189,7 @@ describe("metadata off a wire is data", () => {
     return { remote: seen[0], direct: seen[1], data };
   }
 
-  it("it steers no request, and reaches the handler", async () => {
+  it("metadata off a wire changes no outgoing request, and reaches the handler", async () => {
     const { remote, direct, data } = await headersOf({});
     assert.equal(remote.get("authorization"), "Bearer ours");
     assert.equal(remote.get("x-mine"), null);
@@ -190,7 +197,7 @@ describe("metadata off a wire is data", () => {
     assert.deepEqual(data, metadata);
   });
 
-  it("unless the server allows it", async () => {
+  it("metadata off a wire changes an outgoing request only if the server allows it", async () => {
     const { remote } = await headersOf({ allowMetadata: ["headers"] });
     assert.equal(remote.get("x-mine"), "1");
   });
@@ -201,7 +208,7 @@ describe("a polluted Object.prototype", () => {
     ["trusted", true],
     ["identity", { id: "root", scopes: ["admin"] }],
   ]) {
-    it(`${name} grants neither calls nor subscriptions`, async () => {
+    it(`a polluted Object.prototype.${name} grants neither calls nor subscriptions`, async () => {
       const registry = new OperationRegistry();
       const rules = { accessControl: { requiredScopes: ["admin"] } };
       registry.registerAll([
@@ -232,7 +239,7 @@ describe("a polluted Object.prototype", () => {
 });
 
 describe("a pending call with a deadline", () => {
-  it("keeps the process alive until it is settled", async () => {
+  it("a pending call with a deadline keeps the process alive until it is settled", async () => {
     const { code, stdout } = await runModule(`
       import { PendingRequestMap } from "@alkdev/operations";
       const map = new PendingRequestMap();
@@ -244,7 +251,7 @@ describe("a pending call with a deadline", () => {
     assert.deepEqual({ code, stdout }, { code: 0, stdout: "TIMEOUT TIMEOUT 0\n" });
   });
 
-  it("and no longer", async () => {
+  it("a settled call with a deadline does not keep the process alive", async () => {
     const { code, stdout } = await runModule(`
       import { localEnvelope, PendingRequestMap } from "@alkdev/operations";
       const map = new PendingRequestMap();
@@ -255,7 +262,7 @@ describe("a pending call with a deadline", () => {
   });
 });
 
-it("complete() on a pending call says that there was no response", async () => {
+it("complete() on a pending call fails it with: there was no response", async () => {
   const map = new PendingRequestMap();
   map["call.requested"].subscribe(({ requestId }) => map.complete(requestId));
   await assert.rejects(map.call("t.x", {}), { code: "ABORTED", message: /completed without response/ });

@@ -15,7 +15,7 @@ function server(operations, options) {
 }
 
 describe("buildCallHandler with verifyIdentity", () => {
-  it("counts places by who calls, not by who they say they are", async () => {
+  it("concurrency limits count calls by the verified identity, not by the claimed one", async () => {
     const started = [];
     const { callMap } = server([query("held", (n) => new Promise((resolve) => started.push([n, resolve])))], {
       perCaller: 1,
@@ -34,7 +34,7 @@ describe("buildCallHandler with verifyIdentity", () => {
     assert.deepEqual((await Promise.all(calls)).map(unwrap), [0, 1]);
   });
 
-  it("has no more questions open than may wait", async () => {
+  it("no more verifyIdentity calls are pending than calls may wait", async () => {
     const open = [];
     const { callMap, handle } = server([query("echo", (input) => input)], {
       concurrency: 1,
@@ -50,7 +50,7 @@ describe("buildCallHandler with verifyIdentity", () => {
     assert.deepEqual(handle.stats(), { running: 0, waiting: 0, overrunning: 0 });
   });
 
-  it("is bound by the deadline of the call", async () => {
+  it("verifyIdentity is bound by the deadline of the call", async () => {
     const ran = [];
     let answer;
     const { callMap, handle } = server([query("late", () => ran.push("late"))], {

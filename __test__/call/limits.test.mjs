@@ -45,7 +45,7 @@ function server(limits) {
 const overloaded = (error) => error.code === "EXECUTION_ERROR" && error.details.reason === "overloaded";
 
 describe("a server that limits its calls", () => {
-  it("lets them wait for a place, in their order, and refuses those beyond", async () => {
+  it("calls beyond the concurrency limit wait in their order, and those beyond the queue are refused", async () => {
     const { call, started, release, callMap, ended } = server({ concurrency: 2, queue: 2 });
     const calls = [1, 2, 3, 4].map((n) => call("a", n));
     await assert.rejects(call("a", 5), overloaded);
@@ -62,7 +62,7 @@ describe("a server that limits its calls", () => {
     assert.equal(ended.length, 5);
   });
 
-  it("one operation does not keep another waiting", async () => {
+  it("calls of one operation at its limit do not delay another operation", async () => {
     const { call, started } = server({ perOperation: 1 });
     for (const [name, n] of [
       ["a", 1],
@@ -74,7 +74,7 @@ describe("a server that limits its calls", () => {
     assert.deepEqual(started, ["a1", "b1"]);
   });
 
-  it("nor does one caller another", async () => {
+  it("calls of one caller at its limit do not delay another caller", async () => {
     const { call, started, release } = server({ perCaller: 1 });
     const as = (id) => ({ identity: { id, scopes: [] } });
     for (const [n, who] of [
@@ -93,7 +93,7 @@ describe("a server that limits its calls", () => {
     assert.deepEqual(started, ["a1", "a3", "a4", "a2"]);
   });
 
-  it("one place may be what several waited for", async () => {
+  it("one permit that is released can be what several queues waited for", async () => {
     const { call, started, release } = server({ perOperation: 1, perCaller: 1 });
     const as = (id) => ({ identity: { id, scopes: [] } });
     for (const [name, n, who] of [
@@ -110,7 +110,7 @@ describe("a server that limits its calls", () => {
     assert.deepEqual(started, ["a1", "a2", "b3"]);
   });
 
-  it("what is aborted while it waits never begins, and leaves its room in the queue", async () => {
+  it("a call that is aborted while it waits never begins, and frees its slot in the queue", async () => {
     const { call, started, release, ended } = server({ concurrency: 1, queue: 1 });
     const first = call("a", 1);
     const controller = new AbortController();
@@ -130,7 +130,7 @@ describe("a server that limits its calls", () => {
     assert.equal(ended.length, 4);
   });
 
-  it("a handler that never ends holds its place no longer than the time limit or the deadline", async () => {
+  it("a handler that never ends holds its permit no longer than the time limit or the deadline", async () => {
     for (const isDeadline of [false, true]) {
       // The time limit is that of the next call too.
       await withTimeEnough(async (time) => {
@@ -178,7 +178,7 @@ describe("a server that limits its calls", () => {
     assert.deepEqual(handler.stats(), { running: 0, waiting: 0, overrunning: 0 });
   });
 
-  it("with `overrun: 0` a place is free when its handler has ended", async () => {
+  it("with `overrun: 0` a permit is released when its handler has ended", async () => {
     const { call, started, release, aborted } = server({ perCaller: 1, overrun: 0 });
     aborted("a", 1);
     const next = call("a", 2);
@@ -191,7 +191,7 @@ describe("a server that limits its calls", () => {
     await next;
   });
 
-  it("the generator of a stream that was aborted counts until it has ended", async () => {
+  it("the generator of an aborted stream counts until it has ended", async () => {
     const { callMap, handler, release } = server({ concurrency: 1, overrun: 0 });
     const stream = callMap.subscribe("t.deaf", {});
     assert.equal((await stream.next()).value.data, 1);
@@ -204,7 +204,7 @@ describe("a server that limits its calls", () => {
     assert.deepEqual(handler.stats(), { running: 0, waiting: 0, overrunning: 0 });
   });
 
-  it("a stream that falls silent is ended", async () => {
+  it("a stream that is silent for too long is ended", async () => {
     const { callMap } = server({ timeout: 20 });
     const stream = callMap.subscribe("t.silent", {});
     assert.equal((await stream.next()).value.data, 1);

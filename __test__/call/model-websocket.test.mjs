@@ -102,7 +102,7 @@ describe("the model of the call protocol holds over a WebSocket", () => {
     ["for a spoke that calls its hub", callingSpoke],
     ["for a hub that calls a spoke", callingHub],
   ]) {
-    it(who, async () => {
+    it(`the model of the call protocol holds over a WebSocket ${who}`, async () => {
       const seed = chosenSeed();
       console.log(`OPERATIONS_SEED=${seed}, ${RUNS} histories of ${STEPS} steps`);
       const random = new Random(seed);

@@ -50,7 +50,7 @@ function ending(steps) {
 
 describe("the model, the machine in Rust and the one in JavaScript agree", () => {
   for (const isLocal of [false, true]) {
-    it(isLocal ? "in the process" : "over an event target", async () => {
+    it(`the model, Rust and JavaScript agree ${isLocal ? "in the process" : "over an event target"}`, async () => {
       const seed = chosenSeed();
       console.log(`OPERATIONS_SEED=${seed}, ${RUNS} histories of ${STEPS} steps`);
       const random = new Random(seed);

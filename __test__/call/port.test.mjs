@@ -28,7 +28,7 @@ function withSpoke(test) {
 
 describe("across worker threads", () => {
   it(
-    "calls, streams, errors and aborts arrive",
+    "calls, streams, errors and aborts cross worker threads",
     withSpoke(async (map) => {
       assert.deepEqual(unwrap(await map.call("spoke.double", { n: 21 })), { n: 42 });
       const values = [];
@@ -51,7 +51,7 @@ describe("across worker threads", () => {
   );
 
   it(
-    "identity crosses, trust does not",
+    "identity crosses worker threads, trust does not",
     withSpoke(async (map) => {
       await assert.rejects(map.call("spoke.secret", {}, { trusted: true }), { code: "ACCESS_DENIED" });
       const identity = { id: "ada", scopes: ["admin"] };
@@ -60,7 +60,7 @@ describe("across worker threads", () => {
   );
 
   it(
-    "a generator that never waits can be left, and others are served beside it",
+    "a generator that never waits can be left across threads, and other calls are served meanwhile",
     withSpoke(async (map) => {
       const staying = map.subscribe("spoke.endless", {});
       assert.equal(unwrap((await staying.next()).value), 0);
@@ -70,7 +70,7 @@ describe("across worker threads", () => {
     }),
   );
 
-  it("a Worker is a port itself", async () => {
+  it("a Worker works as a port", async () => {
     const worker = new Worker(spoke, { workerData: {} });
     const target = createPortEventTarget(worker);
     try {
@@ -84,7 +84,7 @@ describe("across worker threads", () => {
     }
   });
 
-  it("messages that are no events are dropped", async () => {
+  it("messages on a port that are no events are dropped", async () => {
     const { port1, port2 } = new MessageChannel();
     const target = createPortEventTarget(port1);
     serving([query("x", () => 1)], { target });

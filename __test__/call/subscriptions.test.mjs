@@ -18,7 +18,7 @@ async function collect(stream) {
 }
 
 describe("a subscription", () => {
-  it("yields an envelope for each value and ends", async () => {
+  it("a subscription yields an envelope for each value and ends", async () => {
     const { callMap } = serving([count]);
     const events = record(callMap);
     assert.deepEqual(await collect(callMap.subscribe("t.count", { to: 3 })), [1, 2, 3]);
@@ -29,7 +29,7 @@ describe("a subscription", () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("sends nothing before somebody reads", async () => {
+  it("a subscription sends nothing before its first next()", async () => {
     const { callMap } = serving([count]);
     const events = record(callMap);
     callMap.subscribe("t.count", { to: 3 });
@@ -38,7 +38,7 @@ describe("a subscription", () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("break publishes call.aborted and runs the handler's cleanup once", async () => {
+  it("a consumer that breaks publishes call.aborted and runs the handler's cleanup once", async () => {
     let cleanups = 0;
     const { callMap } = serving([
       subscription("endless", async function* () {
@@ -64,7 +64,7 @@ describe("a subscription", () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("throws what the handler threw, after what it yielded", async () => {
+  it("a subscription throws what the handler threw, after what it yielded", async () => {
     const { callMap } = serving([
       subscription("breaks", async function* () {
         yield 1;
@@ -77,7 +77,7 @@ describe("a subscription", () => {
     assert.deepEqual(await stream.next(), { done: true, value: undefined });
   });
 
-  it("ends without an error when the other side aborts", async () => {
+  it("a subscription ends without an error when the other side aborts", async () => {
     const { callMap } = serving([
       subscription("wait", async function* (_, { requestId }) {
         yield requestId;
@@ -93,7 +93,7 @@ describe("a subscription", () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("throws ABORTED for the subscriber's own signal", async () => {
+  it("a subscription throws ABORTED for the subscriber's own signal", async () => {
     const { callMap } = serving([
       subscription("wait", async function* () {
         await new Promise(() => {});
@@ -110,7 +110,7 @@ describe("a subscription", () => {
     assert.deepEqual(events, []);
   });
 
-  it("return() while a next() is pending lets the consumer go", async () => {
+  it("return() while a next() is pending releases the consumer", async () => {
     const { callMap } = serving([
       subscription("wait", async function* () {
         await new Promise(() => {});
@@ -123,7 +123,7 @@ describe("a subscription", () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("idleTimeout is the longest silence", async () => {
+  it("idleTimeout ends a subscription that is silent for longer", async () => {
     const { callMap } = serving([
       subscription("slower", async function* () {
         for (const pause of [5, 10, 15, 500]) {
@@ -146,7 +146,7 @@ describe("a subscription", () => {
     assert.equal(events.filter(([type]) => type === "call.aborted").length, 1);
   });
 
-  it("a consumer that is too slow ends with an error, not with all memory", async () => {
+  it("a consumer that is too slow gets an error before memory is exhausted", async () => {
     const { callMap } = serving(
       [
         subscription("flood", async function* () {
@@ -172,7 +172,7 @@ describe("a subscription", () => {
     assert.equal(values.length, 100);
   });
 
-  it("a call that is answered by a query works beside it", async () => {
+  it("a call of a query works beside subscriptions", async () => {
     const { callMap } = serving([count, query("one", () => 1)]);
     const [values, one] = await Promise.all([
       collect(callMap.subscribe("t.count", { to: 100 })),
@@ -184,7 +184,7 @@ describe("a subscription", () => {
 });
 
 describe("over an EventTarget", () => {
-  it("two maps on one target talk to each other", async () => {
+  it("two call maps on one EventTarget reach each other", async () => {
     const target = new EventTarget();
     serving([count, query("double", (n) => n * 2)], { target });
     const caller = new PendingRequestMap(target);
@@ -193,7 +193,7 @@ describe("over an EventTarget", () => {
     assert.equal(caller.getPendingCount(), 0);
   });
 
-  it("an event is a CustomEvent with { type, id, payload }", async () => {
+  it("an event on an EventTarget is a CustomEvent with { type, id, payload }", async () => {
     const target = new EventTarget();
     const seen = [];
     target.addEventListener("call.requested", (event) => seen.push(event));
@@ -206,7 +206,7 @@ describe("over an EventTarget", () => {
     assert.deepEqual(seen[0].detail.payload.input, { a: 1 });
   });
 
-  it("listeners also accept the bare payload, and drop what is no event", async () => {
+  it("an EventTarget accepts the bare payload, too, and drops what is no event", async () => {
     const target = new EventTarget();
     const map = new PendingRequestMap(target);
     let requestId;
@@ -232,7 +232,7 @@ describe("over an EventTarget", () => {
     assert.equal(unwrap(await call), 1);
   });
 
-  it("an answer that is no envelope fails the call instead of hanging it", async () => {
+  it("a response that is no envelope fails the call instead of hanging it", async () => {
     const target = new EventTarget();
     const map = new PendingRequestMap(target);
     map["call.requested"].subscribe(({ requestId }) => {
@@ -241,7 +241,7 @@ describe("over an EventTarget", () => {
     await assert.rejects(map.call("t.x", {}), { code: "EXECUTION_ERROR", message: /not a ResponseEnvelope/ });
   });
 
-  it("passes through a bridge that serialises", async () => {
+  it("calls pass through a bridge that serialises", async () => {
     class Bridge extends EventTarget {
       other;
       dispatchEvent(event) {

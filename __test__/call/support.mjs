@@ -38,5 +38,4 @@ export function record(callMap) {
   return events;
 }
 
-export const settled = () => new Promise((resolve) => setImmediate(resolve));
-export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+export { settled, sleep } from "../support/waiting.mjs";

@@ -76,7 +76,7 @@ for (const [name, { skip = false, open }] of Object.entries(wires)) {
       assert.deepEqual(await echo({ list: [bytes, { inner: bytes }] }), { list: [bytes, { inner: bytes }] });
     });
 
-    it("an object that looks like binary data stays what it is", async () => {
+    it("an object that resembles binary data stays what it is", async () => {
       for (const value of [
         { $bytes: "aGk=" },
         { $bytes: ["aGk="] },
@@ -100,7 +100,7 @@ for (const [name, { skip = false, open }] of Object.entries(wires)) {
       ["a function in a list", [() => {}], /\/0 is a function/],
       ["numbers that are no bytes", { f: new Float64Array(1) }, /\/f is a Float64Array/],
     ]) {
-      it(`${what} is refused where it is sent, by its path`, async () => {
+      it(`over ${name}, ${what} is refused by the sender, with its path`, async () => {
         await assert.rejects(wire.map.call("t.echo", value), { code: "VALIDATION_ERROR", message: path });
         given.it = () => value;
         await assert.rejects(wire.map.call("t.give", { what: "it" }), {
@@ -111,7 +111,7 @@ for (const [name, { skip = false, open }] of Object.entries(wires)) {
       });
     }
 
-    it("what JSON leaves out or writes in its own way is as with JSON", async () => {
+    it(`over ${name}, what JSON omits or writes in its own way is as with JSON`, async () => {
       const date = new Date(0);
       assert.deepEqual(await echo({ a: undefined, date }), { date: date.toJSON() });
     });

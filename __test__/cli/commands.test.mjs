@@ -42,7 +42,7 @@ async function hub(test, more = {}) {
 }
 
 describe("list", { concurrency: true }, () => {
-  it("shows the operations of all sources but the broken one, which it names", async (t) => {
+  it("list shows the operations of all sources but the broken one, which it names", async (t) => {
     const { code, stdout, stderr } = await run(t, ["list"], await hub(t));
     assert.equal(code, 0);
     assert.match(stdout, /^ID +TYPE +ACCESS +WHAT IT DOES$/m);
@@ -53,13 +53,13 @@ describe("list", { concurrency: true }, () => {
     assert.match(stderr, /^broken: not available\. .*no-such-program-anywhere/m);
   });
 
-  it("may be empty", async (t) => {
+  it("list may be empty", async (t) => {
     const cwd = folderWith(t, { "operations.json": {} });
     assert.equal((await run(t, ["list"], { cwd })).stderr, "There are no operations\n");
     assert.equal((await run(t, ["list", "a.*"], { cwd })).stderr, "There are no such operations\n");
   });
 
-  it("is a table that fits", async (t) => {
+  it("list is a table that fits the terminal", async (t) => {
     const options = await hub(t);
     const { stdout } = await run(t, ["list"], { ...options, env: { ...options.env, COLUMNS: "60" } });
     const lines = stdout.trimEnd().split("\n");
@@ -68,7 +68,7 @@ describe("list", { concurrency: true }, () => {
     assert.ok(lines.some((line) => line.endsWith("…")));
   });
 
-  it("is JSON with --json, with patterns and for an identity", async (t) => {
+  it("list is JSON with --json, with patterns and for an identity", async (t) => {
     const options = await hub(t);
     const ids = async (...args) =>
       (await runJson(t, ["list", ...args], options)).value.operations.map(({ id }) => id);
@@ -102,19 +102,19 @@ describe("list", { concurrency: true }, () => {
     );
   });
 
-  it("fails with --strict if a source is broken", async (t) => {
+  it("list fails with --strict if a source is broken", async (t) => {
     const { code, stdout, stderr } = await run(t, ["list", "--strict"], await hub(t));
     assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
     assert.match(stderr, /With --strict, every source must be there\. Not available: broken/);
   });
 
-  it("refuses an identity that the file does not have", async (t) => {
+  it("list refuses an identity that the file does not have", async (t) => {
     const { code, stderr } = await run(t, ["list", "--as", "adda"], await hub(t));
     assert.equal(code, 2);
     assert.match(stderr, /there is no such identity in operations\.json\. Did you mean ada\?/);
   });
 
-  it("reads a file of servers as other programs have it", async (t) => {
+  it("list reads a file of servers as other programs have it", async (t) => {
     const everything = {
       ...packaged("server-everything"),
       connectTimeout: PATIENCE,
@@ -134,7 +134,7 @@ describe("list", { concurrency: true }, () => {
 });
 
 describe("call", { concurrency: true }, () => {
-  it("prints the data of an HTTP operation, and the envelope with --json", async (t) => {
+  it("call prints the data of an HTTP operation, and the envelope with --json", async (t) => {
     const options = await hub(t);
     const { code, stdout, stderr } = await run(t, ["call", "shop.getPet", '{"petId": 1}'], options);
     assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
@@ -146,12 +146,12 @@ describe("call", { concurrency: true }, () => {
     assert.ok(options.shop.requests.includes(`GET /pets/1 Bearer ${KEY}`));
   });
 
-  it("prints the text of an MCP tool", async (t) => {
+  it("call prints the text of an MCP tool", async (t) => {
     const { code, stdout } = await run(t, ["call", "everything.echo", '{"message":"hi"}'], await hub(t));
     assert.deepEqual({ code, stdout }, { code: 0, stdout: "Echo: hi\n" });
   });
 
-  it("reads its input from a file and from standard input", async (t) => {
+  it("call reads its input from a file and from standard input", async (t) => {
     const options = await hub(t);
     writeFileSync(join(options.cwd, "input.json"), '{"petId":1}');
     const fromFile = await run(t, ["call", "shop.getPet", "@input.json"], options);
@@ -160,7 +160,7 @@ describe("call", { concurrency: true }, () => {
     assert.equal(fromFile.code, 0);
   });
 
-  it("prints the events of a stream as they come, one line each", async (t) => {
+  it("call prints the events of a stream as they arrive, one row each", async (t) => {
     const options = await hub(t);
     const { code, stdout } = await run(t, ["call", "shop.watchArrivals", "--limit", "2"], options);
     assert.deepEqual({ code, stdout }, { code: 0, stdout: '{"id":1}\n{"id":2}\n' });
@@ -219,14 +219,14 @@ describe("call", { concurrency: true }, () => {
     ["a source that is broken", ["broken.anything", "{}"], 1, /no-such-program-anywhere/],
     ["a file that is not there", ["shop.getPet", "@nothing.json"], 2, /Cannot read the input/],
   ]) {
-    it(`ends with ${expected} for ${what}`, async (t) => {
+    it(`call exits with ${expected} for ${what}`, async (t) => {
       const { code, stdout, stderr } = await run(t, ["call", ...args], await hub(t));
       assert.deepEqual({ code, stdout }, { code: expected, stdout: "" }, stderr);
       assert.match(stderr, message);
     });
   }
 
-  it("tells failures in JSON with --json", async (t) => {
+  it("call reports failures in JSON with --json", async (t) => {
     const { code, stderr } = await runJson(t, ["call", "shop.getPet", '{"petId":2}'], await hub(t));
     assert.equal(code, 1);
     const { error } = JSON.parse(stderr);
@@ -234,7 +234,7 @@ describe("call", { concurrency: true }, () => {
     assert.equal(error.details.statusCode, 404);
   });
 
-  it("acts as an identity, or skips the rules", async (t) => {
+  it("call acts as an identity, or skips the rules", async (t) => {
     const options = await hub(t);
     for (const who of [["--as", "ada"], ["--trusted"]]) {
       const { code, stderr } = await run(
@@ -246,7 +246,7 @@ describe("call", { concurrency: true }, () => {
     }
   });
 
-  it("starts only the server that it needs", async (t) => {
+  it("call starts only the server that it needs", async (t) => {
     const options = await hub(t);
     const { code } = await run(t, ["call", "everything.echo", '{"message":"hi"}'], { ...options, env: {} });
     // The variables of the others are not set, and nobody asked for them.
@@ -256,7 +256,7 @@ describe("call", { concurrency: true }, () => {
 });
 
 describe("describe, search and tools", { concurrency: true }, () => {
-  it("describe names nothing that the identity may not call", async (t) => {
+  it("describe suggests nothing that the identity may not call", async (t) => {
     const at = await hub(t);
     for (const id of ["memory.delete_entities", "memory.delete_entitiess"]) {
       const { code, stderr } = await run(t, ["describe", id, "--as", "bob"], at);
@@ -305,7 +305,7 @@ describe("describe, search and tools", { concurrency: true }, () => {
     ["mcp", "inputSchema"],
     ["json-schema", "inputSchema"],
   ]) {
-    it(`tools are those of ${target}`, async (t) => {
+    it(`tools prints tools for ${target}`, async (t) => {
       const options = await hub(t, { mcpServers: {} });
       const { code, stdout } = await run(t, ["tools", "--target", target, "shop.getPet", "-q"], options);
       assert.equal(code, 0);
@@ -316,7 +316,7 @@ describe("describe, search and tools", { concurrency: true }, () => {
     });
   }
 
-  it("tools tell their losses", async (t) => {
+  it("tools reports what the target cannot express", async (t) => {
     const { value } = await runJson(t, ["tools", "-t", "openai-strict"], await hub(t));
     assert.ok(value.tools.length > 20);
     assert.ok(Array.isArray(value.losses));
@@ -327,7 +327,7 @@ describe("describe, search and tools", { concurrency: true }, () => {
 });
 
 describe("inspect", { concurrency: true }, () => {
-  it("reports on a document in a file", async (t) => {
+  it("inspect reports on a document in a file", async (t) => {
     const cwd = folderWith(t, { "shop.json": shopDocument() });
     const { code, stdout } = await run(t, ["inspect", "shop.json"], { cwd });
     assert.equal(code, 0);
@@ -342,14 +342,14 @@ describe("inspect", { concurrency: true }, () => {
     );
   });
 
-  it("reports on a document at a URL", async (t) => {
+  it("inspect reports on a document at a URL", async (t) => {
     const { url } = await startShop(t);
     const { value } = await runJson(t, ["inspect", `${url}/openapi.json`]);
     assert.equal(value.kind, "openapi");
     assert.equal(value.operations.length, 4);
   });
 
-  it("reports on an MCP server that it starts", async (t) => {
+  it("inspect reports on an MCP server that it starts", async (t) => {
     const { command, args } = packaged("server-everything");
     const { code, stdout } = await run(t, ["inspect", command, ...args]);
     assert.equal(code, 0);
@@ -371,7 +371,7 @@ describe("inspect", { concurrency: true }, () => {
       /neither an OpenAPI document .* nor an MCP server/s,
     ],
   ]) {
-    it(`fails with ${expected} for ${what}`, async (t) => {
+    it(`inspect exits with ${expected} for ${what}`, async (t) => {
       const { code, stderr } = await run(t, ["inspect", ...args], { cwd: folderWith(t) });
       assert.equal(code, expected, stderr);
       assert.match(stderr, message);

@@ -109,7 +109,7 @@ describe("a wrong configuration is refused by its place", { concurrency: true },
     ["something that is no object", [1, 2], /hub\.json: the file must hold an object, not a list/],
     ["something that is no JSON", '{ "port": 1, }} hush-hush', /hub\.json: not valid JSON: /],
   ]) {
-    it(what, async (t) => {
+    it(`a configuration with ${what} is refused with its path`, async (t) => {
       const { code, stdout, stderr } = await run(t, ["serve", "hub.json", "--check"], {
         cwd: folderWith(t, { "hub.json": content }),
       });
@@ -124,7 +124,7 @@ describe("a wrong configuration is refused by its place", { concurrency: true },
     ["a key that is there twice", "port: 1\nport: 2\n", /hub\.yaml: not valid YAML: .*a key is there twice/],
     ["an empty file", "", /hub\.yaml: the file must hold an object, not null/],
   ]) {
-    it(`${what}, in YAML`, async (t) => {
+    it(`a configuration with ${what}, in YAML, is refused with its path`, async (t) => {
       const { code, stderr } = await run(t, ["serve", "hub.yaml", "--check"], {
         cwd: folderWith(t, { "hub.yaml": text }),
       });
@@ -136,7 +136,7 @@ describe("a wrong configuration is refused by its place", { concurrency: true },
 });
 
 describe("a configuration", { concurrency: true }, () => {
-  it("is looked for in the folder", async (t) => {
+  it("a configuration is found in the folder", async (t) => {
     const nothing = await run(t, ["list"], { cwd: folderWith(t) });
     assert.equal(nothing.code, 2);
     assert.match(nothing.stderr, /There is no configuration here\. Name one with --config <file>/);
@@ -153,7 +153,7 @@ describe("a configuration", { concurrency: true }, () => {
     assert.equal(twice.code, 2);
   });
 
-  it("has rules that fit something, or is told so", async (t) => {
+  it("a configuration whose rules match nothing causes a warning", async (t) => {
     const rules = { requiredScopes: ["x"] };
     const cwd = folderWith(t, {
       "shop.json": shopDocument(),
@@ -178,7 +178,7 @@ describe("a configuration", { concurrency: true }, () => {
     });
   });
 
-  it("fails with --check and --strict if a rule protects nothing", async (t) => {
+  it("serve --check --strict fails if a rule protects nothing", async (t) => {
     const access = { "shop.gtePet": { requiredScopes: ["pets"] } };
     const openapi = { shop: { document: "shop.json" } };
     const files = { "shop.json": shopDocument(), "operations.json": { port: 0, openapi, access } };
@@ -199,7 +199,7 @@ describe("a configuration", { concurrency: true }, () => {
     assert.match(stdout, /shop\.getPet/, "without --strict it is a warning");
   });
 
-  it("may have rules for sources that --check does not load", async (t) => {
+  it("a configuration may have rules for sources that --check does not load", async (t) => {
     const rules = { requiredScopes: ["x"] };
     const config = {
       mcpServers: { files: server },
@@ -215,7 +215,7 @@ describe("a configuration", { concurrency: true }, () => {
     }
   });
 
-  it("has files that exist, or --check fails", async (t) => {
+  it("serve --check fails if a file of the configuration is missing", async (t) => {
     const check = async (config) => {
       const { code, stderr } = await run(t, ["serve", "--check"], {
         cwd: folderWith(t, { "operations.json": config }),
@@ -233,7 +233,7 @@ describe("a configuration", { concurrency: true }, () => {
     );
   });
 
-  it("has numbers and switches in variables", async (t) => {
+  it("a configuration may have numbers and switches in variables", async (t) => {
     const cwd = folderWith(t, {
       "pets.json": shopDocument(),
       "operations.json": {

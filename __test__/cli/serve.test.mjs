@@ -61,7 +61,7 @@ const post = (url, body, token) =>
   });
 
 describe("serve", { concurrency: true }, () => {
-  it("is a hub: HTTP, MCP, tokens, and broken servers that do no harm", async (t) => {
+  it("serve is a hub: HTTP, MCP, tokens, and broken servers that do no harm", async (t) => {
     const options = await hubFolder(t);
     const { child, told, ended, output } = await startHub(t, ["hub.yaml"], options);
     assert.deepEqual(Object.keys(told.doors).sort(), ["http", "mcp"]);
@@ -78,13 +78,15 @@ describe("serve", { concurrency: true }, () => {
 
     // HTTP.
     const { http, mcp } = told.doors;
-    const document = await (await fetch(`${http}/openapi.json`)).json();
+    const authorization = `Bearer ${BOB}`;
+    const document = await (await fetch(`${http}/openapi.json`, { headers: { authorization } })).json();
     assert.ok(
       Object.keys(document.paths).includes("/pets/{petId}") ||
         Object.keys(document.paths).some((path) => path.includes("pets")),
     );
-    const echo = await post(`${http}/everything/echo`, { message: "hi" });
-    assert.equal(echo.status, 200);
+    const echo = (token) => post(`${http}/everything/echo`, { message: "hi" }, token);
+    assert.equal((await echo(BOB)).status, 200);
+    assert.equal((await echo()).status, 401, "with tokens, open operations need an identity too");
     const create = (token) => post(`${http}/memory/create_entities`, { entities: [] }, token);
     assert.equal((await create()).status, 401);
     assert.equal((await create("wrong")).status, 401);
@@ -109,7 +111,7 @@ describe("serve", { concurrency: true }, () => {
     for (const secret of [ADA, BOB, KEY]) assert.ok(!(output.stdout + output.stderr).includes(secret));
   });
 
-  it("prints its addresses for people", async (t) => {
+  it("serve prints its addresses for people", async (t) => {
     const options = await hubFolder(t);
     const { child, output, ended } = start(t, ["serve", "hub.yaml"], options);
     await until(() => output.stdout.includes("Ctrl+C"), "it is up");
@@ -120,7 +122,7 @@ describe("serve", { concurrency: true }, () => {
     assert.equal((await ended).code, 0);
   });
 
-  it("leaves no process behind, however it is stopped", { skip: notOn("win32") }, async (t) => {
+  it("serve leaves no process behind, however it is stopped", { skip: notOn("win32") }, async (t) => {
     const starts = startsFile(t);
     const cwd = folderWith(t, {
       "hub.json": {
@@ -141,7 +143,7 @@ describe("serve", { concurrency: true }, () => {
     }
   });
 
-  it("is an MCP server on standard streams with --stdio", async (t) => {
+  it("serve --stdio is an MCP server on standard streams", async (t) => {
     const options = await hubFolder(t);
     const client = await createMCPClient("hub", {
       command: process.execPath,
@@ -159,7 +161,7 @@ describe("serve", { concurrency: true }, () => {
     await untilDead([pid]);
   });
 
-  it("ends when the client of --stdio closes its end", async (t) => {
+  it("serve --stdio ends when its client closes the streams", async (t) => {
     const options = await hubFolder(t);
     const { child, ended, output } = start(t, ["serve", "hub.yaml", "--stdio"], {
       ...options,
@@ -178,7 +180,7 @@ describe("serve", { concurrency: true }, () => {
     );
   });
 
-  it("checks a configuration without starting anything", async (t) => {
+  it("serve --check checks a configuration without starting anything", async (t) => {
     const options = await hubFolder(t);
     const right = await run(t, ["serve", "hub.yaml", "--check"], options);
     assert.deepEqual([right.code, right.stderr], [0, ""]);
@@ -192,15 +194,16 @@ describe("serve", { concurrency: true }, () => {
     );
   });
 
-  it("starts without a source whose variable is not set", async (t) => {
+  it("serve starts without a source whose variable is not set", async (t) => {
     const options = await hubFolder(t);
     const { told } = await startHub(t, ["hub.yaml"], { ...options, env: { ADA_TOKEN: ADA } });
     const shop = told.sources.find(({ name }) => name === "shop");
     assert.match(shop.error.message, /SHOP_KEY, which is not set/);
-    assert.equal((await post(`${told.doors.http}/everything/echo`, { message: "hi" })).status, 200);
+    const echo = await post(`${told.doors.http}/everything/echo`, { message: "hi" }, ADA);
+    assert.equal(echo.status, 200);
   });
 
-  it("says that its port is taken", async (t) => {
+  it("serve says that its port is in use", async (t) => {
     const options = await hubFolder(t);
     const { told } = await startHub(t, ["hub.yaml"], options);
     const { port } = new URL(told.url);
@@ -234,7 +237,7 @@ describe("interrupts", { concurrency: true, skip: notOn("win32") }, () => {
     });
   }
 
-  it("a second one does not wait for anything", async (t) => {
+  it("a second interrupt ends the process without waiting", async (t) => {
     const starts = startsFile(t);
     const cwd = folderWith(t, {
       "hub.json": {
@@ -251,7 +254,7 @@ describe("interrupts", { concurrency: true, skip: notOn("win32") }, () => {
     await untilDead(pids);
   });
 
-  it("end a stream, after what has come", async (t) => {
+  it("an interrupt ends a stream, after the events received so far", async (t) => {
     const { cwd, env } = await hubFolder(t);
     const { child, ended, output } = start(t, ["call", "shop.watchArrivals", "-c", "hub.yaml"], { cwd, env });
     await until(() => output.stdout.split("\n").length === 4, "three events");
@@ -260,7 +263,7 @@ describe("interrupts", { concurrency: true, skip: notOn("win32") }, () => {
     assert.deepEqual({ code, stdout }, { code: 130, stdout: '{"id":1}\n{"id":2}\n{"id":3}\n' });
   });
 
-  it("end a hub that is still connecting", { skip: onlyOn("linux") }, async (t) => {
+  it("an interrupt ends a hub that is still connecting", { skip: onlyOn("linux") }, async (t) => {
     const cwd = folderWith(t, {
       "hub.json": {
         port: 0,
@@ -281,7 +284,7 @@ describe("interrupts", { concurrency: true, skip: notOn("win32") }, () => {
     await untilDead(pids);
   });
 
-  it("end a command that waits for a document", async (t) => {
+  it("an interrupt ends a command that waits for a document", async (t) => {
     const { url, requests } = await startShop(t);
     const cwd = folderWith(t, { "operations.json": { openapi: { slow: { document: `${url}/slow` } } } });
     const { child, ended } = start(t, ["list"], { cwd });
@@ -291,7 +294,7 @@ describe("interrupts", { concurrency: true, skip: notOn("win32") }, () => {
     assert.deepEqual({ code, stderr }, { code: 130, stderr: "Interrupted\n" });
   });
 
-  it("a reader that leaves ends the stream without a complaint", async (t) => {
+  it("a reader that closes the pipe ends the stream without an error", async (t) => {
     const { cwd, env } = await hubFolder(t);
     const { child, ended } = start(t, ["call", "shop.watchArrivals", "-c", "hub.yaml", "--limit", "3"], {
       cwd,

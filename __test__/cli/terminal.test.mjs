@@ -52,7 +52,7 @@ function hostile() {
 }
 
 describe("on a terminal", { skip: noTerminal, concurrency: true }, () => {
-  it("tables fit, also with characters that take two places", async (t) => {
+  it("tables fit the terminal, also with characters two columns wide", async (t) => {
     const cwd = folderWith(t, {
       "doc.json": hostile(),
       "operations.json": { openapi: { doc: { document: "doc.json" } } },
@@ -68,7 +68,7 @@ describe("on a terminal", { skip: noTerminal, concurrency: true }, () => {
     }
   });
 
-  it("progress is shown, and is gone when the result is there", async (t) => {
+  it("progress is shown on a terminal, and cleared when the result is there", async (t) => {
     const cwd = folderWith(t, { "operations.json": { mcpServers: { slow: stdio() } } });
     const { code, text } = await onTerminal(["call", "slow.wait", '{"steps":3,"pause":300}'], { cwd });
     assert.equal(code, 0);
@@ -79,7 +79,7 @@ describe("on a terminal", { skip: noTerminal, concurrency: true }, () => {
     assert.equal(quiet.text, "done after 3\r\n");
   });
 
-  it("control characters in a result are shown as text", async (t) => {
+  it("control characters in a result are escaped on a terminal", async (t) => {
     const cwd = folderWith(t, { "operations.json": { mcpServers: { s: stdio() } } });
     const { text } = await onTerminal(["call", "s.echo", `{"message":"${"\\u001b"}[31mred"}`], { cwd });
     assert.ok(!text.replaceAll(`\r${ESCAPE}[2K`, "").includes(`${ESCAPE}[31m`), JSON.stringify(text));
@@ -92,7 +92,7 @@ describe("what strangers wrote", { concurrency: true }, () => {
     "operations.json": { openapi: { doc: { document: "doc.json" } } },
   });
 
-  it("cannot move the cursor, turn the text around, or add a row", async (t) => {
+  it("text of other servers cannot move the cursor, reverse the text, or add a row", async (t) => {
     const { stdout } = await run(t, ["list"], { cwd: folderWith(t, files()) });
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not be there
     assert.ok(!/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/.test(stdout), JSON.stringify(stdout));
@@ -100,14 +100,14 @@ describe("what strangers wrote", { concurrency: true }, () => {
     assert.match(stdout, /\\x1b\[2J/);
   });
 
-  it("is in JSON as it is", async (t) => {
+  it("text of other servers is unchanged in JSON", async (t) => {
     const { value } = await runJson(t, ["list", "doc.harmless"], { cwd: folderWith(t, files()) });
     assert.ok(value.operations[0].description.startsWith(`${ESCAPE}[2J`));
   });
 });
 
 describe("standard error", { concurrency: true }, () => {
-  it("has no secret, whoever repeats it", async (t) => {
+  it("standard error has no secret, whatever server repeats it", async (t) => {
     const secret = 'hush-"hush"-1234';
     const leaky = {
       command: process.execPath,
@@ -137,7 +137,7 @@ describe("standard error", { concurrency: true }, () => {
     }
   });
 
-  it("is empty with --quiet, but for failures; and has the log with --verbose", async (t) => {
+  it("standard error is empty with --quiet, except for failures, and has the log with --verbose", async (t) => {
     const cwd = folderWith(t, {
       "operations.json": { mcpServers: { s: stdio(), broken: { command: "no-such-program" } } },
     });
@@ -150,7 +150,7 @@ describe("standard error", { concurrency: true }, () => {
   });
 });
 
-it("a source that comes back is there again", async (t) => {
+it("a source that comes back is available again", async (t) => {
   const cwd = folderWith(t, {
     "hub.json": { port: 0, openapi: { shop: { document: "shop.json", baseUrl: "http://127.0.0.1:1" } } },
   });

@@ -13,7 +13,7 @@ const COMMANDS = ["serve", "inspect", "list", "describe", "call", "search", "too
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 
 describe("help", { concurrency: true }, () => {
-  it("names all commands and the exit codes", async (t) => {
+  it("help names all commands and the exit codes", async (t) => {
     const { code, stdout, stderr } = await run(t, ["--help"]);
     assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
     for (const command of COMMANDS) assert.match(stdout, new RegExp(`^ {2}${command} `, "m"));
@@ -21,7 +21,7 @@ describe("help", { concurrency: true }, () => {
   });
 
   for (const command of COMMANDS) {
-    it(`tells about ${command}`, async (t) => {
+    it(`help explains ${command}`, async (t) => {
       const { code, stdout } = await run(t, [command, "--help"]);
       assert.equal(code, 0);
       assert.match(stdout, new RegExp(`^Usage: operations ${command} `, "m"));
@@ -31,12 +31,12 @@ describe("help", { concurrency: true }, () => {
     });
   }
 
-  it("is there for `help` too", async (t) => {
+  it("help is also the command `help`", async (t) => {
     assert.equal((await run(t, ["help"])).stdout, (await run(t, ["--help"])).stdout);
     assert.equal((await run(t, ["help", "call"])).stdout, (await run(t, ["call", "--help"])).stdout);
   });
 
-  it("does not load the addon, nor anything else that it does not need", async (t) => {
+  it("help does not load the addon, nor anything else that it does not need", async (t) => {
     const folder = folderWith(t);
     const spy = join(folder, "spy.cjs");
     writeFileSync(
@@ -60,7 +60,7 @@ describe("help", { concurrency: true }, () => {
     }
   });
 
-  it("has the version", async (t) => {
+  it("--version prints the version", async (t) => {
     assert.equal((await run(t, ["--version"])).stdout, `${version}\n`);
     assert.equal((await run(t, ["list", "-V"])).stdout, `${version}\n`);
   });
@@ -84,14 +84,14 @@ describe("a wrong command line", { concurrency: true }, () => {
     [["serve", "a.yaml", "--port", "70000"], /--port must be a whole number from 0 to 65535|Cannot read/],
     [["inspect", "--mcp", "--openapi", "https://x.example"], /--mcp and --openapi exclude each other/],
   ]) {
-    it(`is told: ${args.join(" ") || "nothing at all"}`, async (t) => {
+    it(`a wrong command is refused with help: ${args.join(" ") || "nothing at all"}`, async (t) => {
       const { code, stdout, stderr } = await run(t, args, { cwd: folderWith(t) });
       assert.deepEqual({ code, stdout }, { code: 2, stdout: "" });
       assert.match(stderr, message);
     });
   }
 
-  it("is told in JSON with --json", async (t) => {
+  it("a wrong command is reported in JSON with --json", async (t) => {
     const { code, stderr } = await run(t, ["lst", "--json"]);
     assert.equal(code, 2);
     assert.deepEqual(JSON.parse(stderr), {
@@ -99,7 +99,7 @@ describe("a wrong command line", { concurrency: true }, () => {
     });
   });
 
-  it("does not quote the value of an option that does not exist", async (t) => {
+  it("a wrong command is refused without quoting the value of an unknown option", async (t) => {
     const { stderr } = await run(t, ["list", "--token=hush-hush"]);
     assert.match(stderr, /--token is not an option/);
     assert.ok(!stderr.includes("hush"));
@@ -108,7 +108,7 @@ describe("a wrong command line", { concurrency: true }, () => {
 
 describe("completion", { concurrency: true }, () => {
   for (const shell of ["bash", "zsh", "fish"]) {
-    it(`has all commands and their options, for ${shell}`, async (t) => {
+    it(`completion has all commands and their options, for ${shell}`, async (t) => {
       const { code, stdout } = await run(t, ["completion", shell]);
       assert.equal(code, 0);
       for (const word of [...COMMANDS, "config", "target", "openai-strict"])
@@ -116,7 +116,7 @@ describe("completion", { concurrency: true }, () => {
     });
   }
 
-  it("works in bash", { skip: onlyOn("linux", "darwin") }, async (t) => {
+  it("completion works in bash", { skip: onlyOn("linux", "darwin") }, async (t) => {
     const { stdout: script } = await run(t, ["completion", "bash"]);
     const folder = folderWith(t, { "complete.sh": script });
     const complete = async (...words) => {
@@ -132,7 +132,7 @@ describe("completion", { concurrency: true }, () => {
   });
 });
 
-it("ships as the bin of the package", () => {
+it("the program ships as the bin of the package", () => {
   const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
   assert.equal(fileURLToPath(new URL(`../../${manifest.bin.operations}`, import.meta.url)), bin);
   assert.match(readFileSync(bin, "utf8"), /^#!\/usr\/bin\/env node\n/);

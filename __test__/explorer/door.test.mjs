@@ -17,13 +17,13 @@ const listed = async (url, headers) =>
   (await (await get(`${url}/operations.json`, headers)).json()).operations;
 
 describe("the files of the explorer", () => {
-  it("are under 200 KB in all", () => {
+  it("the files of the explorer are under 200 KB in all", () => {
     const sizes = readdirSync(folder).map((name) => statSync(join(folder, name)).size);
     const all = sizes.reduce((sum, size) => sum + size, 0);
     assert.ok(sizes.length > 10 && all < 200_000, `${sizes.length} files, ${all} bytes`);
   });
 
-  it("are served with their types, and may do nothing but their work", async () => {
+  it("the files of the explorer are served with their types and a strict policy", async () => {
     const { url } = await serving([], { doors });
     for (const [path, type] of [
       ["/", "text/html; charset=utf-8"],
@@ -55,13 +55,13 @@ describe("the files of the explorer", () => {
     }
   });
 
-  it("have no script and no style in the page, and name nobody else", async () => {
+  it("the page of the explorer has no inline script or style, and names no other host", async () => {
     const { url } = await serving([], { doors });
     const page = await (await get(`${url}/`)).text();
     assert.doesNotMatch(page, /<style|style=|\son\w+=|https?:|<script(?![^>]* src=)/);
   });
 
-  it("are not sent again to who has them", async () => {
+  it("the files of the explorer are not sent again to clients that have them", async () => {
     const { url } = await serving([], { doors });
     const etag = (await get(`${url}/main.mjs`)).headers.get("etag");
     const again = await get(`${url}/main.mjs`, { "if-none-match": etag });
@@ -69,7 +69,7 @@ describe("the files of the explorer", () => {
     assert.equal(await again.text(), "");
   });
 
-  it("are all that there is", async () => {
+  it("the explorer serves its own files only", async () => {
     const { url } = await serving([], { doors });
     for (const path of [
       "/nothing",
@@ -89,7 +89,7 @@ describe("the files of the explorer", () => {
     assert.equal(await head.text(), "");
   });
 
-  it("are where the door is", async () => {
+  it("the files of the explorer are below the path of its door", async () => {
     const { url } = await serving([], {
       doors: { http: { path: "/v1/api" }, explorer: { path: "/tools/explorer" } },
     });
@@ -105,7 +105,7 @@ describe("the files of the explorer", () => {
     assert.equal((await get(`${url}/`)).status, 404);
   });
 
-  it("are for names of this machine, like everything else", async () => {
+  it("the files of the explorer are served for names of this machine only", async () => {
     const registry = new OperationRegistry();
     const handler = createHandler(registry, { doors });
     const answered = async (host) => (await handler.fetch(new Request(`http://${host}/`))).status;
@@ -113,7 +113,7 @@ describe("the files of the explorer", () => {
     await handler.close();
   });
 
-  it("can be had by who is not let in: that is where a token is typed", async () => {
+  it("the files of the explorer are served without a token: that is where one is typed", async () => {
     const identify = () => {
       throw new CallError("ACCESS_DENIED", "A token is needed");
     };
@@ -131,14 +131,19 @@ describe("what the explorer is told", () => {
   const ada = { authorization: "Bearer token-of-ada" };
   const rules = { requiredScopes: ["admin"] };
 
-  it("is what the caller may call", async () => {
+  it("the explorer's data has only what the caller may call", async () => {
     const hub = [
       operation({ name: "open" }),
       operation({ name: "guarded", accessControl: rules }),
       operation({ name: "internal", visibility: "internal" }),
       operation({ name: "hidden" }),
     ];
-    const { url } = await serving(hub, { doors, tokens, operations: ({ name }) => name !== "hidden" });
+    const { url } = await serving(hub, {
+      doors,
+      tokens,
+      anonymous: true,
+      operations: ({ name }) => name !== "hidden",
+    });
     const names = async (headers) => (await listed(url, headers)).map(({ name }) => name);
     assert.deepEqual(await names({}), ["open"]);
     assert.deepEqual(await names(ada), ["open", "guarded"]);
@@ -155,10 +160,11 @@ describe("what the explorer is told", () => {
     assert.equal(JSON.stringify(guarded).includes("admin"), false, "rules stay with the server");
   });
 
-  it("is who calls, and what the server has counted", async () => {
+  it("the explorer's data has who calls, and what the server has counted", async () => {
     const { url } = await serving([], {
       doors: { http: { info: { title: "Mine", version: "1" } }, explorer: true },
       tokens,
+      anonymous: true,
     });
     const status = async (headers) => (await get(`${url}/status.json`, headers)).json();
     assert.equal((await status({})).caller, null);
@@ -174,7 +180,7 @@ describe("what the explorer is told", () => {
     ]);
   });
 
-  it("follows the registry", async () => {
+  it("the explorer's data follows the registry", async () => {
     const { url, registry } = await serving([operation({ name: "first" })], { doors });
     const before = await (await get(`${url}/status.json`)).json();
     registry.register(operation({ name: "second" }));
@@ -186,7 +192,7 @@ describe("what the explorer is told", () => {
     assert.notEqual(after.revision, before.revision);
   });
 
-  it("has schemas, errors and whole descriptions of one, and the beginnings of descriptions of all", async () => {
+  it("the explorer's data has schemas, errors and the full description of one operation, and short descriptions of all", async () => {
     const description = "word ".repeat(200);
     const errorSchemas = [{ code: "GONE", description: "It is gone", httpStatus: 410, schema: {} }];
     const { url } = await serving([operation({ namespace: "a b", name: "c&d", description, errorSchemas })], {
@@ -205,7 +211,7 @@ describe("what the explorer is told", () => {
 });
 
 describe("the door explorer", () => {
-  it("needs the HTTP door, and says so", async () => {
+  it("the door explorer needs the HTTP door, and says so", async () => {
     const registry = new OperationRegistry();
     for (const closed of [{ explorer: true }, { explorer: {}, http: false }, { explorer: true, mcp: true }]) {
       await assert.rejects(
@@ -219,13 +225,13 @@ describe("the door explorer", () => {
     );
   });
 
-  it("is closed unless it is named", async () => {
+  it("the door explorer is closed unless it is named", async () => {
     const { url } = await serving([], { doors: { http: true } });
     for (const path of ["/", "/main.mjs", "/status.json"])
       assert.equal((await get(`${url}${path}`)).status, 404);
   });
 
-  it("leaves the other doors alone", async () => {
+  it("the door explorer leaves the other doors alone", async () => {
     const { url, post } = await serving([operation({ name: "echo" })], { doors: { ...doors, mcp: true } });
     assert.deepEqual(await (await post("test/echo", { a: 1 })).json(), { a: 1 });
     assert.equal((await get(`${url}/api/openapi.json`)).status, 200);

@@ -71,10 +71,10 @@ describe("a schema as a field", () => {
       { kind: "any" },
     ],
   ]) {
-    it(`knows ${what}`, () => assert.deepEqual(shape(schema), expected));
+    it(`a form field knows ${what}`, () => assert.deepEqual(shape(schema), expected));
   }
 
-  it("knows properties, what is required, and what else there may be", () => {
+  it("a form field knows properties, which are required, and whether others are allowed", () => {
     const { properties, rest, isOpen } = shape({
       type: "object",
       properties: { a: { type: "string" }, b: true },
@@ -89,7 +89,7 @@ describe("a schema as a field", () => {
     assert.deepEqual([rest, isOpen], [{ type: "integer" }, true]);
   });
 
-  it("knows what may be null, however that is said", () => {
+  it("a form field knows what may be null, in every notation", () => {
     for (const schema of [
       { type: ["string", "null"] },
       { type: "string", nullable: true },
@@ -101,7 +101,7 @@ describe("a schema as a field", () => {
     }
   });
 
-  it("puts the parts of a schema together", () => {
+  it("a form field merges the parts of a schema", () => {
     const { properties } = shape(
       Type.Intersect([Type.Object({ a: Type.String() }), Type.Object({ b: Type.Number() })]),
     );
@@ -122,7 +122,7 @@ describe("a schema as a field", () => {
     assert.equal(shape(both).properties[0].isRequired, true);
   });
 
-  it("names the variants of a union so that they can be told apart", () => {
+  it("a form field names the variants of a union so that they can be distinguished", () => {
     const { variants } = shape({
       oneOf: [
         { title: "A circle", type: "object" },
@@ -141,7 +141,7 @@ describe("a schema as a field", () => {
     );
   });
 
-  it("takes several types for a union, and rules about properties for none", () => {
+  it("a form field treats several types as a union, and rules about properties not as one", () => {
     assert.deepEqual(
       shape({ type: ["string", "integer"] }).variants.map(({ label }) => label),
       ["text", "integer"],
@@ -154,7 +154,7 @@ describe("a schema as a field", () => {
     assert.equal(shape(either).kind, "object");
   });
 
-  it("gives each variant what all of them have", () => {
+  it("a form field gives each variant what all of them have", () => {
     const schema = {
       type: "object",
       properties: { id: { type: "string" } },
@@ -169,7 +169,7 @@ describe("a schema as a field", () => {
     );
   });
 
-  it("follows references by pointer, by name and by anchor", () => {
+  it("a form field follows references by pointer, by name and by anchor", () => {
     const schema = {
       type: "object",
       properties: {
@@ -189,7 +189,7 @@ describe("a schema as a field", () => {
     assert.deepEqual(kinds, ["boolean", "object", "number", "integer"]);
   });
 
-  it("tells limits, defaults and examples", () => {
+  it("a form field shows limits, defaults and examples", () => {
     const {
       limits,
       example,
@@ -199,7 +199,7 @@ describe("a schema as a field", () => {
     assert.deepEqual([example, given], [4, 2]);
   });
 
-  it("ends for a document that refers to itself in every way", () => {
+  it("a form field ends for a document that refers to itself in every way", () => {
     const knot = { anyOf: [{ $ref: "#" }, { $ref: "#/anyOf/0" }], allOf: [{ $ref: "#/allOf/0" }] };
     assert.equal(shape(knot).kind, "any");
     const wide = { $ref: "#/$defs/a0", $defs: {} };
@@ -210,7 +210,7 @@ describe("a schema as a field", () => {
 });
 
 describe("a form", () => {
-  it("begins with what has to be there", () => {
+  it("a form begins with what is required", () => {
     const schema = Type.Object({
       a: Type.String(),
       b: Type.Optional(Type.String()),
@@ -226,7 +226,7 @@ describe("a form", () => {
     });
   });
 
-  it("gives back every value that goes into it", () => {
+  it("a form returns every value that is put into it", () => {
     const tree = {
       $ref: "#/$defs/t",
       $defs: {
@@ -271,7 +271,7 @@ describe("a form", () => {
     }
   });
 
-  it("chooses the variant that a value is of", () => {
+  it("a form chooses the variant that matches a value", () => {
     const part = form({
       oneOf: [
         { type: "string" },
@@ -286,7 +286,7 @@ describe("a form", () => {
     assert.equal(part.index, 1);
   });
 
-  it("says where something is wrong", () => {
+  it("a form says where something is wrong", () => {
     const part = form(
       Type.Object({ list: Type.Array(Type.Object({ "a/b": Type.Integer() }), { minItems: 1 }) }),
     );
@@ -296,7 +296,7 @@ describe("a form", () => {
     assert.match(read(free).problems[0].message, /^This is not JSON/);
   });
 
-  it("leaves out what is left out, and sends an empty text that is not", () => {
+  it("a form omits what is left out, and sends an empty text that is not", () => {
     const part = form(Type.Object({ a: Type.Optional(Type.String()), b: Type.Optional(Type.Boolean()) }));
     assert.ok(part instanceof ObjectPart);
     assert.deepEqual(read(part).value, {});
@@ -308,14 +308,14 @@ describe("a form", () => {
     assert.deepEqual(read(part).value, { b: false });
   });
 
-  it("tells of a name that is there twice", () => {
+  it("a form reports a name that occurs twice", () => {
     const part = form(Type.Record(Type.String(), Type.String()));
     part.addEntry("a");
     part.addEntry("a");
     assert.deepEqual(read(part).problems, [{ path: "/a", message: "a is there twice" }]);
   });
 
-  it("turns into JSON and back, and stays JSON where the value does not fit", () => {
+  it("a form turns into JSON and back, and stays JSON if the value does not fit", () => {
     const part = form(Type.Object({ a: Type.Integer() }));
     part.write({ a: 1 });
     part.toggleJson();
@@ -330,7 +330,7 @@ describe("a form", () => {
     assert.equal(part.json, "[]");
   });
 
-  it("begins within bounds, whatever a schema asks for", () => {
+  it("a form begins within bounds, whatever a schema requires", () => {
     const endless = {
       $ref: "#/$defs/t",
       $defs: { t: { type: "object", required: ["t"], properties: { t: { $ref: "#/$defs/t" } } } },
@@ -365,7 +365,7 @@ describe("numbers that are typed", () => {
     ["1e999", false, /too large/],
     ["Infinity", false, /not a number/],
   ]) {
-    it(`takes ${JSON.stringify(text)} for what it is`, () => {
+    it(`a typed number ${JSON.stringify(text)} is read as what it is`, () => {
       const found = numberOf(text, isInteger);
       if (expected instanceof RegExp) assert.match(String(found), expected);
       else assert.equal(found, expected);

@@ -34,21 +34,21 @@ describe("searching", () => {
   ]);
   const names = (query, namespace) => index.search(query, namespace).map(({ name }) => name);
 
-  it("shows all without a query, in their order", () =>
+  it("searching without a query shows all, in their order", () =>
     assert.deepEqual(names(""), ["listIssues", "getIssue", "issues", "createInvoice", "send"]));
 
-  it("puts names before words of names, and those before descriptions", () => {
+  it("searching ranks names before words of names, and those before descriptions", () => {
     assert.deepEqual(names("issues"), ["issues", "listIssues"]);
     assert.deepEqual(names("issue"), ["issues", "getIssue", "listIssues", "send"]);
   });
 
-  it("wants every word, wherever it is", () => {
+  it("searching requires every word, in any field", () => {
     assert.deepEqual(names("bugs list"), ["listIssues"]);
     assert.deepEqual(names("money INVOICE"), ["createInvoice"]);
     assert.deepEqual(names("list nothing"), []);
   });
 
-  it("takes whole ids, and stays in a namespace", () => {
+  it("searching takes whole ids, and stays in a namespace", () => {
     assert.equal(names("tracker.getissue")[0], "getIssue");
     assert.deepEqual(names("issue", "mail"), ["send"]);
   });
@@ -63,7 +63,7 @@ describe("reading a stream", () => {
     { event: "message", id: "2", data: "" },
   ];
 
-  it("finds the events, wherever the pieces end", () => {
+  it("reading a stream finds the events, wherever the chunks end", () => {
     for (let size = 1; size <= text.length; size++) {
       const reader = new EventReader();
       const events = [];
@@ -76,7 +76,7 @@ describe("reading a stream", () => {
 describe("advice", () => {
   const first = (body, status, hasToken = false) => adviceOn(failureOf(body, status), hasToken)[0];
 
-  it("says what to do about each error", () => {
+  it("advice says what to do about each error", () => {
     assert.equal(first({ code: "ACCESS_DENIED" }, 401).action, "token");
     assert.match(first({ code: "ACCESS_DENIED" }, 401, true).text, /not valid/);
     assert.match(
@@ -100,14 +100,14 @@ describe("advice", () => {
     assert.match(adviceOn(unreachable(new Error("down")), false)[0].text, /is running/);
   });
 
-  it("says whether it may have run", () => {
+  it("advice says whether the call may have run", () => {
     const second = (mayHaveRun) => adviceOn(failureOf({ code: "X", mayHaveRun }, 500), false)[1]?.text;
     assert.match(second(true), /may have run/);
     assert.match(second(false), /did not run/);
     assert.equal(second(undefined), undefined);
   });
 
-  it("makes an error of whatever came", () => {
+  it("advice makes an error of any response", () => {
     for (const body of [undefined, null, "<html>", [], { errors: [1, { path: 2, message: "x" }, {}] }]) {
       const failure = failureOf(body, 500);
       assert.equal(failure.code, "UNKNOWN_ERROR");
@@ -120,17 +120,17 @@ describe("advice", () => {
 });
 
 describe("a call as a command", () => {
-  it("names the operation in the path", () =>
+  it("a call as a command names the operation in the path", () =>
     assert.equal(pathOf({ namespace: "a/b", name: "c d" }), "a%2Fb/c%20d"));
 
-  it("leaves the token to the environment", () => {
+  it("a call as a command leaves the token to the environment", () => {
     const text = curl("http://h/api/a/b", "{}", { hasToken: true, isStream: true });
     assert.match(text, /^curl -N -X POST 'http:\/\/h\/api\/a\/b'/);
     assert.match(text, /Bearer \$TOKEN/);
     assert.match(text, /text\/event-stream/);
   });
 
-  it("can be pasted, whatever the input", { skip: onlyOn("linux", "darwin") }, () => {
+  it("a call as a command can be pasted, with any input", { skip: onlyOn("linux", "darwin") }, () => {
     const body = JSON.stringify({ text: "it's $HOME `id` \\ \" \n !" });
     const command = curl("http://h/x", body).replace(/^curl/, "printf '%s|'");
     const words = execFileSync("sh", ["-c", command], { encoding: "utf8" }).split("|");
@@ -139,12 +139,12 @@ describe("a call as a command", () => {
 });
 
 describe("texts", () => {
-  it("makes visible what cannot be seen", () => {
+  it("invisible characters are made visible", () => {
     assert.equal(visible("a\u202Eb\u200Bc\n"), "a\\u202eb\\u200bc\\u000a");
     assert.equal(visible("<b>ä 日本 😀"), "<b>ä 日本 😀");
   });
 
-  it("says numbers as people do", () => {
+  it("numbers are written as people write them", () => {
     assert.deepEqual([bytesText(999), bytesText(1500), bytesText(2_500_000)], ["999 B", "1.5 kB", "2.5 MB"]);
     assert.deepEqual(
       [durationText(0.2), durationText(12.4), durationText(1234)],

@@ -29,7 +29,7 @@ describe("a JSON body", () => {
     [{ kept: 1, left: undefined, also: () => 1 }, '{"kept":1}'],
     [JSON.parse('{"__proto__":1,"constructor":2}'), '{"__proto__":1,"constructor":2}'],
   ]) {
-    it(`${text}`, async () => {
+    it(`a JSON body is written as ${text}`, async () => {
       assert.deepEqual(await send("application/json", value), {
         type: "application/json",
         text,
@@ -38,18 +38,18 @@ describe("a JSON body", () => {
     });
   }
 
-  it("keeps its own media type", async () => {
+  it("a JSON body keeps its own media type", async () => {
     const { type, text } = await send("application/merge-patch+json", { a: null });
     assert.deepEqual([type, text], ["application/merge-patch+json", '{"a":null}']);
   });
 
-  it("is chosen among several types", async () => {
+  it("a JSON body is chosen among several types", async () => {
     const requestBody = { content: { "application/xml": {}, "application/json": {}, "text/plain": {} } };
     await single("post", { requestBody }, { baseUrl })({ body: { a: 1 } }, {});
     assert.equal(last.headers["content-type"], "application/json");
   });
 
-  it("of 2 MB arrives whole", async () => {
+  it("a JSON body of 2 MB arrives whole", async () => {
     const body = Array.from({ length: 20_000 }, (_, id) => ({
       id,
       text: "some words that make it long enough ü",
@@ -60,7 +60,7 @@ describe("a JSON body", () => {
 });
 
 describe("no body", () => {
-  it("has no content type, even if a default header says otherwise", async () => {
+  it("a request without a body has no content type, even if a default header says otherwise", async () => {
     const requestBody = { content: { "application/json": {} } };
     const config = { baseUrl, headers: { "Content-Type": "application/json" } };
     await single("post", { requestBody }, config)({}, {});
@@ -71,7 +71,7 @@ describe("no body", () => {
 
 describe("a form body", () => {
   const form = "application/x-www-form-urlencoded";
-  it("has a field for each property", async () => {
+  it("a form body has a field for each property", async () => {
     const { type, text } = await send(form, {
       a: "x y&z",
       list: [1, 2],
@@ -93,7 +93,7 @@ describe("a form body", () => {
     );
   });
 
-  it("follows the document's encoding", async () => {
+  it("a form body follows the document's encoding", async () => {
     const encoding = {
       list: { style: "pipeDelimited", explode: false },
       deep: { style: "deepObject", explode: true },
@@ -102,7 +102,7 @@ describe("a form body", () => {
     assert.equal(text, "list=a%7Cb&deep%5Bx%5D=1");
   });
 
-  it("that is a string is sent as it is", async () => {
+  it("a form body that is a string is sent as it is", async () => {
     assert.equal((await send(form, "a=1&b=2")).text, "a=1&b=2");
   });
 });
@@ -121,7 +121,7 @@ describe("a multipart body", () => {
     return read;
   }
 
-  it("has a part for each property", async () => {
+  it("a multipart body has a part for each property", async () => {
     assert.deepEqual(await parts({ a: "text", n: 1, o: { k: [1] }, list: ["x", "y"] }), [
       ["a", "text"],
       ["n", "1"],
@@ -131,7 +131,7 @@ describe("a multipart body", () => {
     ]);
   });
 
-  it("takes files in every form that JavaScript has", async () => {
+  it("a multipart body takes files in every form that JavaScript has", async () => {
     const bytes = new Uint8Array([0, 13, 10, 255]);
     const text = "\x00\r\n\xff";
     const body = {
@@ -166,7 +166,7 @@ describe("a multipart body", () => {
     assert.equal(read[0][2], binary);
   });
 
-  it("says the type of a part that the document gives", async () => {
+  it("a multipart body states the type of a part that the document gives", async () => {
     const encoding = { meta: { contentType: "application/vnd.x+json" } };
     const { text } = await send("multipart/form-data", { meta: { a: 1 } }, { encoding });
     assert.match(text, /name="meta"\r\nContent-Type: application\/vnd\.x\+json\r\n\r\n\{"a":1\}/);
@@ -174,14 +174,14 @@ describe("a multipart body", () => {
 });
 
 describe("other bodies", () => {
-  it("a text", async () => {
+  it("a text body is sent as text", async () => {
     const { type, text } = await send("text/plain", "grün");
     assert.deepEqual([type, text], ["text/plain", "grün"]);
     assert.equal((await send("text/plain", 42)).text, "42");
     assert.equal((await send("text/plain", "")).text, "");
   });
 
-  it("a text that is XML", async () => {
+  it("a text body may be XML", async () => {
     assert.equal((await send("application/xml", "<a/>")).text, "<a/>");
     await assert.rejects(send("application/xml", { a: 1 }), {
       code: "VALIDATION_ERROR",
@@ -189,7 +189,7 @@ describe("other bodies", () => {
     });
   });
 
-  it("bytes, however they are held", async () => {
+  it("a binary body is sent from any kind of buffer", async () => {
     const bytes = new Uint8Array([0, 1, 254, 255]);
     const around = new Uint8Array([9, ...bytes, 9]);
     for (const body of [
@@ -213,11 +213,11 @@ describe("other bodies", () => {
     assert.ok((await sending).bytes.every((byte) => byte === 7));
   });
 
-  it("lines of JSON", async () => {
+  it("a list is sent as newline-delimited JSON", async () => {
     assert.equal((await send("application/x-ndjson", [{ a: 1 }, 2])).text, '{"a":1}\n2\n');
   });
 
-  it("a range takes the type of the value", async () => {
+  it("a body with a media range takes the type of the value", async () => {
     assert.equal((await send("*/*", new Blob(["x"], { type: "image/webp" }))).type, "image/webp");
     assert.equal((await send("*/*", { a: 1 })).type, "application/json");
   });

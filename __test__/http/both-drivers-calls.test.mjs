@@ -147,7 +147,7 @@ throughBothDrivers("calls", {
     answer: (response, _, __, { other }) => to(`${other}/there`)(response),
     other: (_, response) => sendJson(response, "other"),
     headers: { "X-Own": "1" },
-    config: { auth: { type: "apiKey", token: "t0k3n-value" } },
+    config: { auth: { type: "apiKey", token: "t0k3n-value" }, allowPrivateAddresses: true },
     gives: ({ got, other }) => {
       assert.equal(got[0].data, "other");
       assert.deepEqual([other[0].key, other[0].own], [undefined, undefined]);
@@ -295,7 +295,7 @@ for (const [driver, config] of [
   ["a fetch of the user's", { fetch: globalThis.fetch }],
 ]) {
   describe(`what is told about requests and responses: ${driver}`, () => {
-    it("headers do not speak of a compression that was undone", async () => {
+    it(`headers do not mention a compression that was undone: ${driver}`, async () => {
       const { url } = await serve((_, response) => {
         const body = gzipSync('{"a":1}');
         response.writeHead(200, {
@@ -313,7 +313,7 @@ for (const [driver, config] of [
       assert.equal("content-length" in meta.headers, false);
     });
 
-    it("a body that is announced as too large is not waited for", async () => {
+    it(`a body that is announced as too large is not awaited: ${driver}`, async () => {
       const { url } = await serve((_, response) =>
         sized(response, "text/plain", 1_000_000, "the first of it"),
       );
@@ -322,7 +322,7 @@ for (const [driver, config] of [
       assert.equal(error.details.reason, "too-large");
     });
 
-    it("the length of a body that HEAD does not have is no body", async () => {
+    it(`the Content-Length of a response to HEAD is no body: ${driver}`, async () => {
       const { url } = await serve((_, response) => {
         response.writeHead(200, { ...JSON_TYPE, "content-length": 1_000_000 });
         response.end();
@@ -336,13 +336,13 @@ for (const [driver, config] of [
       assert.deepEqual([data, meta.headers["content-length"]], [undefined, "1000000"]);
     });
 
-    it("a connection that the server has closed has the word of the system as its cause", async () => {
+    it(`a connection that the server has closed has the system error as its cause: ${driver}`, async () => {
       const { url } = await serve((_, response) => response.destroy());
       const error = await failureOf(single("get", {}, { baseUrl: url, ...config })({}, {}));
       assert.equal(error.details.cause, "ECONNRESET");
     });
 
-    it("what no request can carry is refused before anything is sent", async () => {
+    it(`what no request can carry is refused before anything is sent: ${driver}`, async () => {
       const { url, received } = await serve((_, response) => sendJson(response, 1));
       const parameters = [{ name: "q", in: "query", schema: {} }];
       const call = single("get", { parameters }, { baseUrl: url, ...config });

@@ -119,7 +119,11 @@ throughBothDrivers("streams", {
     stream: true,
     answer: (response, _, __, { other }) => to(other)(response),
     other: (_, response) => events("data: 1\n\n")(response),
-    config: { auth: { type: "bearer", token: "t0k3n-value" }, sse: { lastEventId: "4" } },
+    config: {
+      auth: { type: "bearer", token: "t0k3n-value" },
+      sse: { lastEventId: "4" },
+      allowPrivateAddresses: true,
+    },
     gives: ({ got, other }) => {
       assert.equal(got[0].data, 1);
       assert.deepEqual([other[0].authorization, other[0].after], [undefined, "4"]);

@@ -110,7 +110,7 @@ export const sized = (response, type, length, text) => {
 export function throughBothDrivers(about, cases, usual = {}) {
   describe(`${about}, through both drivers`, () => {
     for (const [name, given] of Object.entries(cases)) {
-      it(name, async () => {
+      it(`both drivers agree on ${name}`, async () => {
         const scenario = { ...usual, ...given };
         const native = await run(scenario, undefined);
         const driven = await run(scenario, (url, init) => genuine(url, init));

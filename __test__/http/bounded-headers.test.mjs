@@ -42,7 +42,7 @@ for (const [name, fetch] of [
 }
 
 describe("headers of the configuration", () => {
-  it("may name another host", async () => {
+  it("headers of the configuration may name another host", async () => {
     const { url } = await serve(echo);
     const call = single("get", {}, { baseUrl: url, headers: { Host: "virtual.example" } });
     assert.equal((await call({}, {})).data.headers.host, "virtual.example");

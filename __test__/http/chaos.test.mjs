@@ -59,7 +59,7 @@ const drivers = { "the native client": undefined, "a fetch": (url, init) => genu
 
 for (const [driver, fetch] of Object.entries(drivers)) {
   describe(`a server in a bad mood, through ${driver} (OPERATIONS_SEED=${seed})`, () => {
-    it("gives every call exactly one outcome, and no POST twice", async () => {
+    it(`a failing server gives every call exactly one outcome, and no POST twice: ${driver}`, async () => {
       const random = new Random(seed);
       const moods = new Map();
       const seen = new Map();

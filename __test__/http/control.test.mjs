@@ -20,7 +20,7 @@ async function silent(head) {
 }
 
 describe("the time limit", () => {
-  it("covers the headers, and closes the connection", async () => {
+  it("the time limit covers the headers, and closes the connection", async () => {
     const { url, state } = await silent();
     const error = await failureOf(single("get", {}, { baseUrl: url, timeout: 300 })({}, {}));
     assert.equal(error.code, "TIMEOUT");
@@ -31,7 +31,7 @@ describe("the time limit", () => {
     await until(() => state.closed === 1);
   });
 
-  it("covers the body", async () => {
+  it("the time limit covers the body", async () => {
     const { url, state } = await silent({ "content-type": "text/plain" });
     const error = await failureOf(single("get", {}, { baseUrl: url, timeout: 300 })({}, {}));
     assert.equal(error.code, "TIMEOUT");
@@ -40,14 +40,14 @@ describe("the time limit", () => {
 });
 
 describe("a signal", () => {
-  it("that is aborted already sends nothing", async () => {
+  it("a call with an aborted signal sends nothing", async () => {
     const { url, received } = await serve(echo);
     const call = single("get", {}, { baseUrl: url });
     await assert.rejects(call({}, { signal: AbortSignal.abort() }), { code: "ABORTED" });
     assert.equal(received.length, 0);
   });
 
-  it("ends a call, and the connection with it", async () => {
+  it("a signal ends a call, and the connection with it", async () => {
     const { url, state } = await silent();
     const controller = new AbortController();
     const pending = single("get", {}, { baseUrl: url })({}, { signal: controller.signal });
@@ -59,7 +59,7 @@ describe("a signal", () => {
     await until(() => state.closed === 1);
   });
 
-  it("can be shared by many calls without a warning", async () => {
+  it("a signal can be shared by many calls without a warning", async () => {
     const warnings = [];
     const remember = (warning) => warnings.push(warning.name);
     process.on("warning", remember);
@@ -75,7 +75,7 @@ describe("a signal", () => {
     assert.deepEqual(warnings, []);
   });
 
-  it("of a call that is over is left alone", async () => {
+  it("a call that is over has removed its listener from the signal", async () => {
     const { url } = await serve(echo);
     const { signal } = new AbortController();
     let listeners = 0;
@@ -110,14 +110,14 @@ describe("retries", () => {
   };
   const post = { requestBody: { content: { "application/json": {} } } };
 
-  it("are off", async () => {
+  it("retries are off by default", async () => {
     const { url, received } = await moody(1, busy());
     const error = await failureOf(single("get", {}, { baseUrl: url })({}, {}));
     assert.match(error.message, /^HTTP 503: Service Unavailable, in t\./);
     assert.equal(received.length, 1);
   });
 
-  it("happen for what is safe, and are counted in the error", async () => {
+  it("retries happen for safe methods, and are counted in the error", async () => {
     const { url } = await moody(2, busy());
     const retry = { retries: 2, delay: 1 };
     assert.equal((await single("get", {}, { baseUrl: url, retry })({}, {})).data.tries, 3);
@@ -127,7 +127,7 @@ describe("retries", () => {
     assert.equal(error.details.statusCode, 503);
   });
 
-  it("send the body again", async () => {
+  it("retries send the body again", async () => {
     const { url } = await moody(1, (response) => response.destroy());
     const { data } = await single("put", post, { baseUrl: url, retry: { retries: 1, delay: 1 } })(
       { body: [1] },
@@ -136,7 +136,7 @@ describe("retries", () => {
     assert.deepEqual(data, { tries: 2, body: "[1]" });
   });
 
-  it("do not repeat what the server may have done", async () => {
+  it("retries do not repeat what the server may have done", async () => {
     for (const fail of [busy(), (response) => response.destroy()]) {
       const { url, received } = await moody(1, fail);
       await failureOf(
@@ -146,14 +146,14 @@ describe("retries", () => {
     }
   });
 
-  it("repeat whatever never got there", async () => {
+  it("retries repeat any request that was not sent", async () => {
     const { url, stop } = await serve(echo);
     await stop();
     const call = single("post", post, { baseUrl: url, retry: { retries: 2, delay: 1 } });
     assert.match((await failureOf(call({ body: 1 }, {}))).message, /refused \(tried 3 times\)$/);
   });
 
-  it("wait as long as the server asks, unless that is too long", async () => {
+  it("retries wait as long as the server says, unless that is too long", async () => {
     const { url } = await moody(1, busy({ "retry-after": "0" }));
     const patient = { retries: 1, delay: 60_000, maxDelay: 60_000 };
     assert.equal((await single("get", {}, { baseUrl: url, retry: patient })({}, {})).data.tries, 2);
@@ -162,7 +162,7 @@ describe("retries", () => {
     assert.equal(received.length, 1);
   });
 
-  it("are within the time limit of the call", async () => {
+  it("retries are within the time limit of the call", async () => {
     const { url } = await moody(Infinity, busy());
     const call = single(
       "get",
@@ -174,7 +174,7 @@ describe("retries", () => {
 });
 
 describe("connections", () => {
-  it("are used again", async () => {
+  it("connections are used again", async () => {
     const sockets = new Set();
     const { url } = await serve((request, response) => {
       sockets.add(request.socket);
@@ -186,7 +186,7 @@ describe("connections", () => {
     assert.ok(sockets.size < 10, `${sockets.size} connections for 50 calls in turn`);
   });
 
-  it("that the server has closed are replaced", async () => {
+  it("connections that the server has closed are replaced", async () => {
     const { url, server } = await serve(echo);
     // One try more: the server may close a connection in the very moment in which it is used.
     const call = single("get", {}, { baseUrl: url, retry: { retries: 1, delay: 1 } });
@@ -196,7 +196,7 @@ describe("connections", () => {
     }
   });
 
-  it("of several hundred calls at once all answer", async () => {
+  it("several hundred calls at once all get responses", async () => {
     const { url } = await serve((request, response) => sendJson(response, request.url));
     const parameters = [{ name: "n", in: "query", schema: {} }];
     const call = single("get", { parameters }, { baseUrl: url });
@@ -209,7 +209,7 @@ describe("connections", () => {
 });
 
 describe("closeAll", () => {
-  it("ends calls, closes connections, and leaves the service usable", async () => {
+  it("closeAll ends calls, closes connections, and leaves the service usable", async () => {
     const { url, state } = await silent();
     const services = new OpenAPIServiceRegistry();
     const document = documentOf({ "/": { get: { operationId: "it", responses: answers() } } });
@@ -226,7 +226,7 @@ describe("closeAll", () => {
     assert.equal((await usable).code, "ABORTED");
   });
 
-  it("lets idle connections go", async () => {
+  it("closeAll closes idle connections", async () => {
     const { url, server } = await serve(echo);
     let closed = 0;
     server.on("connection", (socket) => socket.on("close", () => closed++));
@@ -240,7 +240,7 @@ describe("closeAll", () => {
 });
 
 describe("a handler", () => {
-  it("can be called without a context, and without an input", async () => {
+  it("an imported handler can be called without a context, and without an input", async () => {
     const { url } = await serve(echo);
     const [{ handler }] = FromOpenAPI(
       documentOf({ "/": { get: { operationId: "it", responses: answers() } } }),

@@ -28,7 +28,7 @@ describe("set-cookie of an upstream server", () => {
     return { registry, callMap };
   };
 
-  it("does not reach callers through the call protocol", async () => {
+  it("set-cookie of an upstream server does not reach callers through the call protocol", async () => {
     const { callMap } = await setUp();
     const { meta } = await callMap.call("t.good", {});
     assert.equal(meta.headers["x-kept"], "1");
@@ -44,7 +44,7 @@ describe("set-cookie of an upstream server", () => {
     });
   });
 
-  it("is there for a direct call", async () => {
+  it("set-cookie of an upstream server is in the result of a direct call", async () => {
     const { registry } = await setUp();
     const { meta } = await registry.execute("t.good", {}, {});
     assert.equal(meta.headers["set-cookie"], "session=s3cret; HttpOnly, b=2");

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
 import { FromOpenAPIUrl, OpenAPIServiceRegistry } from "@alkdev/operations";
+import { collectData as all } from "../support/waiting.mjs";
 import {
   answers,
   documentOf,
@@ -33,14 +34,8 @@ function recording(inner = genuine) {
   return { fetch, calls };
 }
 
-async function all(stream) {
-  const data = [];
-  for await (const envelope of stream) data.push(envelope.data);
-  return data;
-}
-
 describe("config.fetch", () => {
-  it("gets the request that would have been sent, and its answer counts", async () => {
+  it("config.fetch gets the request that would have been sent, and its response counts", async () => {
     const { url } = await serve(echo);
     const { fetch, calls } = recording();
     const auth = { type: "bearer", token: "abc" };
@@ -69,7 +64,7 @@ describe("config.fetch", () => {
     assert.equal(meta.headers["content-type"], "application/json");
   });
 
-  it("sends bytes and parts too", async () => {
+  it("config.fetch sends bytes and multipart bodies", async () => {
     const { url, received } = await serve(echo);
     const multipart = { requestBody: { content: { "multipart/form-data": {} } } };
     const call = single("post", multipart, { baseUrl: url, fetch: genuine.bind(undefined) });
@@ -80,7 +75,7 @@ describe("config.fetch", () => {
     assert.equal(form.get("text"), "t");
   });
 
-  it("has its errors read as ours are", async () => {
+  it("error responses of config.fetch are read like native ones", async () => {
     const { url } = await serve((_, response) => sendJson(response, { echo: "token-abc" }, 403));
     const { fetch } = recording();
     const auth = { type: "bearer", token: "token-abc" };
@@ -89,7 +84,7 @@ describe("config.fetch", () => {
     assert.deepEqual(error.details.body, { echo: "[secret]" });
   });
 
-  it("that fails is an error with the host and the reason, and without secrets", async () => {
+  it("a config.fetch that fails is an error with the host and the reason, and without secrets", async () => {
     const fetch = () =>
       Promise.reject(new TypeError("fetch failed", { cause: new Error("no route for key-123") }));
     const auth = { type: "apiKey", token: "key-123" };
@@ -103,7 +98,7 @@ describe("config.fetch", () => {
     assert.match((await failureOf(call({}, {}))).message, /host\.test failed: at once/);
   });
 
-  it("keeps credentials from other origins, whatever header they are in", async () => {
+  it("config.fetch gets no credentials for other origins, in any header", async () => {
     const other = await serve(echo);
     const { url } = await serve((_, response) => {
       response.writeHead(302, { location: other.url });
@@ -111,12 +106,16 @@ describe("config.fetch", () => {
     });
     const { fetch, calls } = recording();
     const auth = { type: "apiKey", token: "open-sesame" };
-    const { data } = await single("get", {}, { baseUrl: url, fetch, auth })({}, {});
+    const { data } = await single(
+      "get",
+      {},
+      { baseUrl: url, fetch, auth, hosts: [new URL(other.url).host] },
+    )({}, {});
     assert.equal(calls.length, 2);
     assert.equal(data.headers["x-api-key"], undefined);
   });
 
-  it("is bound by the limits: size, time, signal", async () => {
+  it("config.fetch is bound by the limits: size, time, signal", async () => {
     const { url } = await serve((request, response) => {
       if (request.url !== "/") response.end("x".repeat(2000));
     });
@@ -144,7 +143,7 @@ describe("config.fetch", () => {
     assert.equal((await failureOf(at("/", { fetch: deaf, timeout: 20 })({}, {}))).code, "TIMEOUT");
   });
 
-  it("is asked again as `retry` says", async () => {
+  it("config.fetch is called again as `retry` says", async () => {
     let count = 0;
     const fetch = async () => {
       count++;
@@ -164,7 +163,7 @@ describe("config.fetch", () => {
 });
 
 describe("closeAll", () => {
-  it("ends calls and streams through fetch, too", async () => {
+  it("closeAll ends calls and streams through fetch, too", async () => {
     const { url, received } = await serve((request, response) => {
       if (request.url !== "/stream") return;
       response.writeHead(200, { "content-type": "text/event-stream" });
@@ -194,7 +193,7 @@ describe("a mock", () => {
     return (await single("get", {}, { baseUrl: "http://host.test", fetch })({}, {})).data;
   };
 
-  it("may be less than a Response", async () => {
+  it("a mock of fetch may return less than a Response", async () => {
     const headers = new Map([["content-type", "application/json"]]);
     assert.deepEqual(await call({ ok: true, status: 200, headers, json: async () => ({ a: 1 }) }), { a: 1 });
     assert.deepEqual(await call({ ok: true, status: 200, json: async () => [1] }), [1]);
@@ -209,7 +208,7 @@ describe("a mock", () => {
 });
 
 describe("a global fetch that was replaced", () => {
-  it("is used, and the native client again afterwards", async () => {
+  it("a global fetch that was replaced is used, and the native client again afterwards", async () => {
     const { url, received } = await serve(echo);
     const call = single("get", {}, { baseUrl: url });
     globalThis.fetch = async () => Response.json("mocked");
@@ -219,7 +218,7 @@ describe("a global fetch that was replaced", () => {
     assert.equal((await call({}, {})).data.url, "/");
   });
 
-  it("gives documents as well", async () => {
+  it("a global fetch that was replaced fetches documents as well", async () => {
     const document = documentOf({ "/": { get: { operationId: "it", responses: answers() } } });
     globalThis.fetch = async () => Response.json(document);
     const [operation] = await FromOpenAPIUrl("http://host.test/openapi.json", { namespace: "t" });
@@ -228,7 +227,7 @@ describe("a global fetch that was replaced", () => {
 });
 
 describe("a stream through fetch", () => {
-  it("is parsed as ours is, and read only as it is consumed", async () => {
+  it("a stream through fetch is parsed like a native one, and read only as it is consumed", async () => {
     const { url } = await serve((_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write('event: a\nid: 1\ndata: {"n":1}\n\nda');
@@ -242,7 +241,7 @@ describe("a stream through fetch", () => {
     assert.deepEqual(await all(stream), ["two"]);
   });
 
-  it("ends with return() while a read is pending, and the server sees it", async () => {
+  it("return() ends a stream through fetch while a read is pending, and the server sees it", async () => {
     let closed = false;
     const { url } = await serve((_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
@@ -259,7 +258,7 @@ describe("a stream through fetch", () => {
     await until(() => closed);
   });
 
-  it("is opened again where the configuration says so, and goes on", async () => {
+  it("a stream through fetch is reopened if configured, and goes on", async () => {
     const { url, received } = await serve((request, response) => {
       const next = Number(request.headers["last-event-id"] ?? 0) + 1;
       if (next > 3) {
@@ -283,7 +282,7 @@ describe("a stream through fetch", () => {
     );
   });
 
-  it("is given up after so many attempts, and opening is tried again as `retry` says", async () => {
+  it("a stream through fetch is given up after so many attempts, and opening is retried as `retry` says", async () => {
     let count = 0;
     const fetch = async () => {
       if (count++ > 0) return new Response("", { status: 503 });
@@ -303,7 +302,7 @@ describe("a stream through fetch", () => {
     assert.deepEqual(await all(single("get", streaming, config)({}, {})), [1]);
   });
 
-  it("has the same rules for what comes instead of a stream", async () => {
+  it("a stream through fetch has the same rules for responses that are no stream", async () => {
     const of = (response) => {
       const fetch = async () => response;
       return all(single("get", streaming, { baseUrl: "http://host.test", fetch })({}, {}));

@@ -18,7 +18,7 @@ async function closedPort() {
 }
 
 describe("details.delivery", () => {
-  it('is "none" where nothing can have arrived', async () => {
+  it('details.delivery is "none" if nothing can have arrived', async () => {
     const baseUrl = await closedPort();
     const refused = await failureOf(single("post", post, { baseUrl })({ body: 1 }, {}));
     assert.equal(refused.details.delivery, "none");
@@ -39,7 +39,7 @@ describe("details.delivery", () => {
     assert.equal((await waiting).details.delivery, "none");
   });
 
-  it('is "unknown" where it may have been carried out', async () => {
+  it('details.delivery is "unknown" if the request may have been carried out', async () => {
     let count = 0;
     const { url: baseUrl } = await serve((_, response) => {
       count += 1;
@@ -55,7 +55,7 @@ describe("details.delivery", () => {
     assert.deepEqual([(await aborted).code, (await aborted).details.delivery], ["ABORTED", "unknown"]);
   });
 
-  it('stays "unknown" when a later try did not arrive', async () => {
+  it('details.delivery stays "unknown" when a later attempt did not arrive', async () => {
     const {
       url: baseUrl,
       server,
@@ -71,7 +71,7 @@ describe("details.delivery", () => {
     await stop().catch(() => {});
   });
 
-  it('is "done" where the server has answered', async () => {
+  it('details.delivery is "done" if the server has responded', async () => {
     const { url: baseUrl } = await serve((_, response) => sendJson(response, { why: "no" }, 409));
     const error = await failureOf(single("get", {}, { baseUrl })({}, {}));
     assert.deepEqual([error.details.delivery, error.details.statusCode], ["done", 409]);
@@ -79,7 +79,7 @@ describe("details.delivery", () => {
 });
 
 describe("an HTTP error", () => {
-  it("names the operation, the method, the path and the host, and no value of a parameter", async () => {
+  it("an HTTP error names the operation, the method, the path and the host, and no value of a parameter", async () => {
     const { url: baseUrl } = await serve((_, response) => sendJson(response, {}, 404));
     const parameters = [
       { name: "id", in: "path", required: true, schema: {} },

@@ -62,7 +62,7 @@ const broken = {
 
 describe("a server that sends", () => {
   for (const [name, pieces] of Object.entries(broken)) {
-    it(`${name}: an error for a call, and for a stream`, async () => {
+    it(`a server that sends ${name} is an error for a call, and for a stream`, async () => {
       const baseUrl = await saying(...pieces);
       const call = single("get", {}, { baseUrl });
       const stream = single("get", { responses: answers("text/event-stream") }, { baseUrl });
@@ -79,7 +79,7 @@ describe("a server that sends", () => {
     });
   }
 
-  it("a stream that is a bomb: an error, at the limit", async () => {
+  it("a stream that is a compression bomb is an error, at the limit", async () => {
     const bomb = gzipSync(`data: ${"x".repeat(50_000_000)}\n\n`);
     const head = `${OK}Content-Type: text/event-stream\r\nContent-Encoding: gzip\r\n\r\n`;
     const baseUrl = await saying(head, bomb);
@@ -88,7 +88,7 @@ describe("a server that sends", () => {
     assert.match((await failureOf(stream.next())).message, /limit of 1000000 bytes/);
   });
 
-  it("brackets without end: an error, before JavaScript has to parse them", async () => {
+  it("endless brackets are an error, before JavaScript has to parse them", async () => {
     const body = "[".repeat(1_000_000) + "]".repeat(1_000_000);
     const head = `${OK}${JSON_TYPE}Content-Length: ${body.length}\r\n\r\n`;
     const error = await failureOf(single("get", {}, { baseUrl: await saying(head, body) })({}, {}));
@@ -102,7 +102,7 @@ describe("a server that sends", () => {
     await stream.return();
   });
 
-  it("an error that is a bomb: the size is the error", async () => {
+  it("an error response that is a compression bomb is an error about its size", async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000));
     const baseUrl = await saying(
       `HTTP/1.1 500 No\r\nContent-Type: text/plain\r\nContent-Encoding: gzip\r\n\r\n`,
@@ -112,7 +112,7 @@ describe("a server that sends", () => {
     assert.match(error.message, /limit of 1000000 bytes/);
   });
 
-  it("one byte at a time: what it means", async () => {
+  it("a response of one byte at a time is read like any other", async () => {
     const text = `${OK}${JSON_TYPE}Content-Length: 7\r\n\r\n{"a":1}`;
     const slowly = async (socket) => {
       for (const byte of text) {
@@ -124,7 +124,7 @@ describe("a server that sends", () => {
     assert.deepEqual(data, { a: 1 });
   });
 
-  it("a reason of 50 KB: a message that is fit to print", async () => {
+  it("a reason phrase of 50 KB makes a short message", async () => {
     const baseUrl = await saying(
       `HTTP/1.1 500 ${"very\tvery ".repeat(5_000)}bad\r\nContent-Length: 0\r\n\r\n`,
     );

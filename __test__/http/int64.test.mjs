@@ -87,7 +87,7 @@ for (const [t, fetch] of Object.entries(drivers)) {
       return registry.execute(`${t}.get`, { id: 1 }, {});
     };
 
-    it("are numbers by default, and those that were rounded are noted and logged", async () => {
+    it(`integers beyond 2^53 are numbers by default, and rounded ones are noted and logged, through ${t}`, async () => {
       const lines = [];
       await configure({
         sinks: { list: (record) => lines.push(record) },
@@ -110,7 +110,7 @@ for (const [t, fetch] of Object.entries(drivers)) {
       }
     });
 
-    it("are noted in answers that no schema describes, and beside what normalisation says", async () => {
+    it(`integers beyond 2^53 are noted in responses without a schema, and beside notes of normalisation, through ${t}`, async () => {
       const { registry } = await open(`[${BIG}]`);
       assert.deepEqual((await registry.execute(`${t}.anything`, {}, {})).meta.notes, [rounded("/0")]);
       const { data, meta } = await ask(`{"id":${BIG},"plain":"x"}`);
@@ -121,12 +121,12 @@ for (const [t, fetch] of Object.entries(drivers)) {
       );
     });
 
-    it("are not noted where a number holds them, or in a text", async () => {
+    it(`integers that a number can hold, or in a text, are not noted, through ${t}`, async () => {
       const { meta } = await ask(`{"id":9007199254740992,"name":"${BIG}"}`);
       assert.equal("notes" in meta, false);
     });
 
-    it("are strings where the document says int64, if the user wants that", async () => {
+    it(`int64 integers are strings if configured, through ${t}`, async () => {
       const body = `{"id":${BIG},"mother":-${BIG},"plain":${BIG},"friends":[1,1152921504606846976]}`;
       for (const output of ["normalise", "keep", "off", "strict"]) {
         const { data, meta } = await ask(body, { int64: "string" }, { output });
@@ -140,7 +140,7 @@ for (const [t, fetch] of Object.entries(drivers)) {
       });
     });
 
-    it("are bigints where the document says int64, if the user wants that", async () => {
+    it(`int64 integers are bigints if configured, through ${t}`, async () => {
       const body = `{"id":${BIG},"mother":-${BIG},"plain":${BIG},"friends":[1,1152921504606846976]}`;
       for (const output of ["normalise", "keep", "off", "strict"]) {
         const { data, meta } = await ask(body, { int64: "bigint" }, { output });
@@ -154,7 +154,7 @@ for (const [t, fetch] of Object.entries(drivers)) {
       });
     });
 
-    it("are kept in streams, each with its own notes", async () => {
+    it(`integers beyond 2^53 are preserved in streams, each event with its own notes, through ${t}`, async () => {
       const each = async (id, body, config) => {
         const { registry } = await open(body, config);
         const seen = [];
@@ -177,7 +177,7 @@ for (const [t, fetch] of Object.entries(drivers)) {
       }
     });
 
-    it("can be sent as they were received", async () => {
+    it(`integers beyond 2^53 can be sent as they were received, through ${t}`, async () => {
       for (const [kind, big] of [
         ["string", BIG],
         ["bigint", BigInt(BIG)],
@@ -195,7 +195,7 @@ for (const [t, fetch] of Object.entries(drivers)) {
       }
     });
 
-    it("have schemas that say so, which TypeBox understands", async () => {
+    it(`integers beyond 2^53 have schemas that say so, which TypeBox understands, through ${t}`, async () => {
       const check = async (kind, value) => {
         const { operations } = await open("{}", { int64: kind });
         return Value.Check(operations[0].outputSchema, { id: value });
@@ -211,7 +211,7 @@ for (const [t, fetch] of Object.entries(drivers)) {
   });
 }
 
-it("a word that means nothing is refused by name", () => {
+it("an unknown value of int64 is refused by name", () => {
   assert.throws(() => FromOpenAPI(document, { namespace: "t", int64: "number" }), {
     code: "VALIDATION_ERROR",
     message: /config\.int64 must be "string" or "bigint"/,

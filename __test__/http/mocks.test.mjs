@@ -10,7 +10,7 @@ const call = (response, operation = {}, input = {}) =>
   single("get", operation, { baseUrl, fetch: async () => response })(input, {});
 
 describe("a mock of fetch", () => {
-  it("whose response has json() alone is JSON", async () => {
+  it("a mock of fetch whose response has json() alone is JSON", async () => {
     const { data, meta } = await call({ ok: true, status: 200, json: async () => ({ a: [1] }) });
     assert.deepEqual(data, { a: [1] });
     assert.equal(meta.contentType, "application/json");
@@ -18,7 +18,18 @@ describe("a mock of fetch", () => {
     assert.equal((await call(silent)).data, 1);
   });
 
-  it("is read by what its content type asks for", async () => {
+  it("a mock of fetch may have headers with entries() and get() only", async () => {
+    const given = new Map([
+      ["content-type", "text/plain"],
+      ["x-request-id", "7"],
+    ]);
+    const headers = { entries: () => given.entries(), get: (name) => given.get(name) ?? null };
+    const { data, meta } = await call({ status: 200, headers, text: async () => "words" });
+    assert.equal(data, "words");
+    assert.deepEqual(meta.headers, { "content-type": "text/plain", "x-request-id": "7" });
+  });
+
+  it("a mock of fetch is read as its content type says", async () => {
     const forbidden = (name) => async () => assert.fail(`${name} was called`);
     const json = { "content-type": "application/vnd.api+json" };
     const own = {
@@ -38,20 +49,20 @@ describe("a mock of fetch", () => {
     assert.deepEqual((await call({ status: 200, headers: json, ...other })).data, { c: 3 });
   });
 
-  it("hands on the same ArrayBuffer", async () => {
+  it("a mock of fetch passes on the same ArrayBuffer", async () => {
     const bytes = new Uint8Array([1, 2, 3]).buffer;
     const headers = { "content-type": "image/png" };
     const { data } = await call({ status: 200, headers, arrayBuffer: async () => bytes });
     assert.equal(data, bytes);
   });
 
-  it("without a status is a success, unless it says that it is none", async () => {
+  it("a mock of fetch without a status is a success, unless ok is false", async () => {
     assert.equal((await call({ json: async () => 1 })).meta.statusCode, 200);
     const error = await failureOf(call({ ok: false, json: async () => ({ why: "no" }) }));
     assert.deepEqual([error.details.statusCode, error.details.body], [500, { why: "no" }]);
   });
 
-  it("may have a reader without cancel(), which is released at the end", async () => {
+  it("a mock of fetch may have a reader without cancel(), which is released at the end", async () => {
     for (const leave of [false, true]) {
       let released = 0;
       const pieces = ["data: 1\n\n", "data: 2\n\n"];
@@ -127,7 +138,7 @@ function locked() {
 
 describe("a mock of fetch that cannot be used", () => {
   for (const [name, [response, message]] of Object.entries(UNUSABLE)) {
-    it(`${name}: is an error that says what is wrong`, async () => {
+    it(`a mock of fetch with ${name} is an error that says what is wrong`, async () => {
       const error = await failureOf(call(response));
       assert.equal(error.name, "CallError", String(error));
       assert.equal(error.code, "EXECUTION_ERROR");
@@ -137,7 +148,7 @@ describe("a mock of fetch that cannot be used", () => {
     });
   }
 
-  it("whatever it rejects with", async () => {
+  it("a mock of fetch may reject with anything", async () => {
     const unreadable = {
       get message() {
         throw new Error("not even that");
@@ -152,7 +163,7 @@ describe("a mock of fetch that cannot be used", () => {
     }
   });
 
-  it("in a stream too", async () => {
+  it("a mock of fetch that is unusable fails a stream, too", async () => {
     const operation = { responses: answers("text/event-stream") };
     const stream = single("get", operation, { baseUrl, fetch: async () => undefined })({}, {});
     const error = await failureOf(stream.next());
@@ -177,14 +188,14 @@ describe("a body that always has its next piece ready", () => {
   });
   const streaming = { responses: answers("text/event-stream") };
 
-  it("leaves timers, and the time limit of its call, their turn", async () => {
+  it("a body that always has its next chunk ready does not starve timers and the time limit", async () => {
     const config = { baseUrl, timeout: 50, maxResponseBytes: Number.MAX_SAFE_INTEGER };
     const fetch = async () => endless(new Uint8Array(0));
     const error = await failureOf(single("get", {}, { ...config, fetch })({}, {}));
     assert.equal(error.code, "TIMEOUT");
   });
 
-  it("can be left by an abort that a timer makes, whether it has events or not", async () => {
+  it("a body that always has its next chunk ready can be aborted by a timer, with events or without", async () => {
     for (const piece of ["data: 1\n\n", ": nothing\n"]) {
       const state = {};
       const controller = new AbortController();
@@ -220,7 +231,20 @@ function run(program) {
 }
 
 describe("the global fetch", () => {
-  it("counts when it was replaced before the package was loaded", () => {
+  it("a global fetch counts when it is a proxy of the runtime's own, as instrumentations make it", () => {
+    assert.deepEqual(
+      run(`
+        const seen = [];
+        globalThis.fetch = new Proxy(globalThis.fetch, {
+          apply: (target, self, [url]) => (seen.push(String(url)), Promise.resolve(answer("proxied"))),
+        });
+        const data = await ask(await load());
+        console.log(JSON.stringify([data, seen]));`),
+      ["proxied", ["https://nowhere.invalid/"]],
+    );
+  });
+
+  it("a global fetch that was replaced before the package was loaded is used", () => {
     assert.deepEqual(
       run(`
         const own = globalThis.fetch;
@@ -236,7 +260,7 @@ describe("the global fetch", () => {
     );
   });
 
-  it("is not used where it is the runtime's own", () => {
+  it("the runtime's own global fetch is not used", () => {
     assert.equal(
       run(`
         const server = createServer((request, response) => {
@@ -253,7 +277,7 @@ describe("the global fetch", () => {
     );
   });
 
-  it("follows a dispatcher that was set with undici's setGlobalDispatcher", () => {
+  it("the global fetch follows a dispatcher that was set with undici's setGlobalDispatcher", () => {
     // As the package from npm does it: the symbol is the same for every copy.
     assert.deepEqual(
       run(`
@@ -280,7 +304,7 @@ describe("the global fetch", () => {
 });
 
 describe("a request that has failed", () => {
-  it("is not aborted any more", async () => {
+  it("a request that has failed is not aborted afterwards", async () => {
     let signal;
     const fetch = async (_, init) => {
       signal = init.signal;
@@ -290,7 +314,7 @@ describe("a request that has failed", () => {
     assert.equal(signal.aborted, false);
   });
 
-  it("does not end the process, where undici leaves its connection open", () => {
+  it("a failed request does not end the process, although undici leaves its connection open", () => {
     assert.deepEqual(
       run(`
         const server = createServer((_, response) => {

@@ -68,7 +68,7 @@ for (const [place, table] of Object.entries({ path, query, header, cookie })) {
     for (const [style, explode, ...cells] of table) {
       for (const [index, [kind, value]] of Object.entries(values).entries()) {
         if (cells[index] === undefined) continue;
-        it(`${style}, explode ${explode}, ${kind}: ${cells[index]}`, async () => {
+        it(`a ${place} parameter, ${style}, explode ${explode}, ${kind}, is written as ${cells[index]}`, async () => {
           const { url, headers } = await received(place, style, explode, value);
           const written = {
             path: () => url.slice("/at/x".length),
@@ -84,14 +84,14 @@ for (const [place, table] of Object.entries({ path, query, header, cookie })) {
 }
 
 describe("parameters", () => {
-  it("are escaped where they would mean something else", async () => {
+  it("parameters are escaped if they would mean something else", async () => {
     const { url } = await received("path", "simple", false, "a/b?c#d%e ü;=");
     assert.equal(url, "/at/xa%2Fb%3Fc%23d%25e%20%C3%BC%3B%3D");
     const { url: query } = await received("query", "form", true, "a&b=c d+é");
     assert.equal(query, "/at/?color=a%26b%3Dc%20d%2B%C3%A9");
   });
 
-  it("of the same name in different places are both reachable", async () => {
+  it("parameters of the same name in different locations are both reachable", async () => {
     const { it: call } = handlers(
       {
         "/x/{id}": {
@@ -115,7 +115,7 @@ describe("parameters", () => {
     assert.equal(data.body, "4");
   });
 
-  it("with content are JSON, and dates, big integers and bytes have a text", async () => {
+  it("parameters with content are JSON, and dates, big integers and bytes are written as text", async () => {
     const parameter = (name, more) => ({ name, in: "query", ...more });
     const { it: call } = handlers(
       {
@@ -152,7 +152,7 @@ describe("parameters", () => {
     });
   });
 
-  it("that are missing are refused before anything is sent", async () => {
+  it("missing parameters are refused before anything is sent", async () => {
     const { it: call } = handlers(
       {
         "/{id}": {
@@ -169,7 +169,7 @@ describe("parameters", () => {
     await assert.rejects(call({ id: null }, {}), { code: "VALIDATION_ERROR" });
   });
 
-  it("that contain themselves, or are too deep, are refused", async () => {
+  it("parameters that contain themselves, or are too deep, are refused", async () => {
     const { it: call } = handlers(
       {
         "/": {

@@ -30,7 +30,7 @@ for (const [name, fetch] of Object.entries(drivers)) {
       return registryOf(paths, { baseUrl, fetch, ...config });
     }
 
-    it("are those of whoever calls, and nobody's where there are none", async () => {
+    it(`credentials per user are those of the caller, or absent, through ${name}`, async () => {
       const registry = await service({ auth });
       const seen = await Promise.all(
         [by("ann"), by("bob"), {}].map(async (context) => {
@@ -41,14 +41,14 @@ for (const [name, fetch] of Object.entries(drivers)) {
       assert.deepEqual(seen, ["Bearer token-of-ann", "Bearer token-of-bob", undefined]);
     });
 
-    it("go with streams too", async () => {
+    it(`credentials per user are sent with streams, too, through ${name}`, async () => {
       const registry = await service({ auth });
       for await (const { data } of registry.subscribe("t.events", {}, by("bob"))) {
         assert.equal(data.authorization, "Bearer token-of-bob");
       }
     });
 
-    it("and headers that depend on the call, below those of the call itself", async () => {
+    it(`headers per call rank below those of the call itself, through ${name}`, async () => {
       const headers = ({ requestId }) => ({ "x-request": requestId, "x-tenant": "one" });
       const registry = await service({ headers, auth: { type: "apiKey", token: "k" } });
       const metadata = { headers: { "x-tenant": "two" } };
@@ -58,7 +58,7 @@ for (const [name, fetch] of Object.entries(drivers)) {
       assert.equal(data["x-api-key"], "k");
     });
 
-    it("are in no message", async () => {
+    it("credentials per user are in no message", async () => {
       const registry = await service({ auth }, (request, response) => {
         response.statusCode = 500;
         response.end(JSON.stringify({ got: request.headers.authorization }));
@@ -67,7 +67,7 @@ for (const [name, fetch] of Object.entries(drivers)) {
       assert.equal(JSON.stringify([error.message, error.details]).includes("token-of-ann"), false);
     });
 
-    it("of a function that fails: its own error, and nothing is sent", async () => {
+    it(`a credentials function that fails is its own error, and nothing is sent, through ${name}`, async () => {
       const mine = new CallError("NO_TOKEN", "sign in first");
       const registry = await service({
         auth: () => {
@@ -78,7 +78,7 @@ for (const [name, fetch] of Object.entries(drivers)) {
       assert.equal(await failureOf(registry.subscribe("t.events", {}, {}).next()), mine);
     });
 
-    it("of a function that gives something else are refused without being quoted", async () => {
+    it(`a credentials function that returns something else is refused without quoting it, through ${name}`, async () => {
       const registry = await service({ auth: () => ({ type: "secret-type", token: "secret-token" }) });
       const error = await failureOf(registry.execute("t.it", {}, {}));
       assert.equal(error.code, "VALIDATION_ERROR");
@@ -86,7 +86,7 @@ for (const [name, fetch] of Object.entries(drivers)) {
       assert.equal(error.message.includes("secret-token"), false);
     });
 
-    it("of a function that never answers end with the signal and the deadline", async () => {
+    it(`a credentials function that never settles ends with the signal and the deadline, through ${name}`, async () => {
       const registry = await service({ auth: () => new Promise(() => {}) });
       const controller = new AbortController();
       const aborted = failureOf(registry.execute("t.it", {}, { signal: controller.signal }));

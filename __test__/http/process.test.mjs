@@ -18,20 +18,20 @@ const prologue = (url, config = {}) => `
 const silent = { code: 0, signal: null, stdout: "", stderr: "" };
 
 describe("a process", () => {
-  it("ends by itself while a connection is kept for later", async () => {
+  it("a process ends by itself while an idle connection is pooled", async () => {
     const { url, server } = await serve(echo);
     server.keepAliveTimeout = 600_000;
     const outcome = await runModule(`${prologue(url)}\nawait call({}, {}); await call({}, {});`);
     assert.deepEqual(outcome, silent);
   });
 
-  it("lives until an answer comes that it waits for", async () => {
+  it("a process lives until a pending response arrives", async () => {
     const { url } = await serve((_, response) => setTimeout(() => sendJson(response, "late"), 300));
     const outcome = await runModule(`${prologue(url)}\ncall({}, {}).then(({ data }) => console.log(data));`);
     assert.deepEqual(outcome, { ...silent, stdout: "late\n" });
   });
 
-  it("lives until an event comes that it waits for, and not for a stream that nobody reads", async () => {
+  it("a process lives until a pending event arrives, but not for a stream that is not read", async () => {
     const { url } = await serve((_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write("data: 1\n\n");
@@ -45,7 +45,7 @@ describe("a process", () => {
     assert.deepEqual(outcome, { ...silent, stdout: "1 2\n" });
   });
 
-  it("can exit in the middle of everything", async () => {
+  it("a process can exit in the middle of calls and streams", async () => {
     const { url } = await serve(() => {});
     const outcome = await runModule(
       `${prologue(url)}
@@ -56,7 +56,7 @@ describe("a process", () => {
     assert.deepEqual(outcome, silent);
   });
 
-  it("closes the connection of a stream that nobody can reach any more", async () => {
+  it("the connection of a stream that was garbage-collected is closed", async () => {
     let closed = 0;
     const { url } = await serve((request, response) => {
       if (request.url === "/") return sendJson(response, closed);
@@ -78,7 +78,7 @@ describe("a process", () => {
     assert.deepEqual(outcome, { ...silent, stdout: "closed\n" });
   });
 
-  it("keeps a service for as long as a call or a stream of it goes on", async () => {
+  it("a service lives as long as a call or a stream of it runs", async () => {
     const { url } = await serve((request, response) => {
       if (request.url === "/") return setTimeout(() => sendJson(response, "answered"), 300);
       response.writeHead(200, { "content-type": "text/event-stream" });
@@ -99,7 +99,7 @@ describe("a process", () => {
     assert.deepEqual(outcome, { ...silent, stdout: "answered streamed\n" });
   });
 
-  it("with worker threads that are terminated in mid-call goes on", async () => {
+  it("a process survives worker threads that are terminated in mid-call", async () => {
     const { url } = await serve((_, response) => setTimeout(() => sendJson(response, 1), 20));
     const outcome = await runModule(
       `import { Worker, isMainThread } from "node:worker_threads";
@@ -121,7 +121,7 @@ describe("a process", () => {
 });
 
 describe("a system without CA certificates", { skip: onlyOn("linux") }, () => {
-  it("still speaks http, and says about https what to do", async () => {
+  it("without CA certificates http works, and https says what to do", async () => {
     const { url } = await serve((_, response) => sendJson(response, "fine"));
     const env = { ...process.env, SSL_CERT_FILE: "/dev/null", SSL_CERT_DIR: "/nonexistent" };
     const plain = await runModule(`${prologue(url)}\nconsole.log((await call({}, {})).data);`, { env });
@@ -135,7 +135,7 @@ describe("a system without CA certificates", { skip: onlyOn("linux") }, () => {
 });
 
 describe("a proxy that the environment names", () => {
-  it("is used, and not where it says so", async () => {
+  it("a proxy of the environment is used, except where NO_PROXY says otherwise", async () => {
     const proxy = await serve((request, response) => sendJson(response, request.url));
     const { url } = await serve((request, response) => sendJson(response, `directly ${request.url}`));
     const lower = {

@@ -32,7 +32,7 @@ for (const [name, driver] of Object.entries(drivers)) {
       assert.equal(received.length, 2);
     });
 
-    it("a redirect cannot lead to addresses that nobody named", async () => {
+    it("a redirect cannot lead to private addresses that were not configured", async () => {
       const inside = await serve(echo);
       const port = new URL(inside.url).port;
       const { url } = await serve((_, response) => {
@@ -44,6 +44,38 @@ for (const [name, driver] of Object.entries(drivers)) {
       assert.equal(error.details.host, "localhost");
       assert.equal(error.details.delivery, "unknown");
       assert.equal(inside.received.length, 0);
+    });
+
+    it("a redirect cannot lead to another port of the private address that `baseUrl` names", async () => {
+      const inside = await serve(echo);
+      const { url, received } = await serve((_, response) => {
+        response.writeHead(307, { location: `${inside.url}/admin` }).end();
+      });
+      const call = (baseUrl, config) => single("get", {}, { baseUrl, ...driver, ...config })({}, {});
+      const error = await failureOf(call(url));
+      assert.equal(error.details.reason, "private-address");
+      assert.match(error.message, new RegExp(`127\\.0\\.0\\.1:${new URL(inside.url).port} .*hosts`));
+      assert.equal(inside.received.length, 0);
+      await call(url, { hosts: [new URL(inside.url).host] });
+      await call(url, { allowPrivateAddresses: true });
+      assert.equal(inside.received.length, 2);
+      assert.equal(received.length, 3);
+    });
+
+    it("private IPv4 addresses inside IPv6 ones are private too", async () => {
+      for (const host of [
+        "[::127.0.0.1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:0:127.0.0.1]",
+        "[64:ff9b::10.0.0.1]",
+        "[64:ff9b:1::10.0.0.1]",
+        "[2002:7f00:1::]",
+        "[2001:0:a00:1::]",
+        "[2001:0:808:808:0:0:f5ff:fffe]",
+      ]) {
+        const error = await failureOf(named(`http://${host}:9`, driver)({}, {}));
+        assert.equal(error.details.reason, "private-address", host);
+      }
     });
 
     it("a redirect stays within `hosts`", async () => {
@@ -64,7 +96,8 @@ for (const [name, driver] of Object.entries(drivers)) {
       assert.equal(other.received.length, 0);
       const port = new URL(other.url).port;
       assert.equal((await call({ hosts: [`localhost:${port}`] })).data.method, "GET");
-      assert.equal((await single("get", {}, { baseUrl: url, ...driver })({}, {})).data.url, "/elsewhere");
+      const opened = { baseUrl: url, ...driver, hosts: [`127.0.0.1:${port}`] };
+      assert.equal((await single("get", {}, opened)({}, {})).data.url, "/elsewhere");
     });
 
     it("credentials do not go to a server that only the document names", async () => {
@@ -98,7 +131,7 @@ for (const [name, driver] of Object.entries(drivers)) {
 }
 
 describe("the configuration", () => {
-  it("refuses an entry of `hosts` that is no host", () => {
+  it("the configuration refuses an entry of `hosts` that is no host", () => {
     for (const hosts of [["https://example.com"], ["a b"], [""], ["*example.com"]]) {
       assert.throws(() => single("get", {}, { hosts }), { code: "VALIDATION_ERROR", message: /hosts has/ });
     }

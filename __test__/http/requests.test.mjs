@@ -12,14 +12,14 @@ const call = async (config, context = {}) =>
 describe("the address", () => {
   const get = { operationId: "it", responses: answers() };
 
-  it("is the base URL and the path, with one slash between them", async () => {
+  it("the address is the base URL and the path, with one slash between them", async () => {
     for (const base of [`${baseUrl}/v1`, `${baseUrl}/v1/`]) {
       const { it: call } = handlers({ "/pets/": { get } }, { baseUrl: base });
       assert.equal((await call({}, {})).data.url, "/v1/pets/");
     }
   });
 
-  it("is that of the document's servers where there is no base URL", async () => {
+  it("the address is that of the document's servers without a base URL", async () => {
     const servers = [{ url: `${baseUrl}/{version}`, variables: { version: { default: "v2" } } }];
     // A document alone may not name addresses of this machine.
     const config = { namespace: "t", allowPrivateAddresses: true };
@@ -30,12 +30,12 @@ describe("the address", () => {
     assert.equal((await operation.handler({}, {})).data.url, "/own/pets");
   });
 
-  it("that is nowhere to be found is an error that says what to do", async () => {
+  it("an address that cannot be determined is an error that says what to do", async () => {
     const [{ handler }] = FromOpenAPI(documentOf({ "/pets": { get } }), { namespace: "t" });
     await assert.rejects(handler({}, {}), { code: "VALIDATION_ERROR", message: /set baseUrl/ });
   });
 
-  it("keeps the path and basePath of Swagger 2.0", async () => {
+  it("the address keeps the path and basePath of Swagger 2.0", async () => {
     const swagger = {
       swagger: "2.0",
       info: { title: "t", version: "1" },
@@ -72,10 +72,11 @@ describe("credentials", () => {
       basic("ü:p:w"),
     ],
   ]) {
-    it(name, async () => assert.equal((await call({ auth })).headers[header], value));
+    it(`credentials are sent as a header: ${name}`, async () =>
+      assert.equal((await call({ auth })).headers[header], value));
   }
 
-  it("in the base URL become a header and leave the URL", async () => {
+  it("credentials in the base URL become a header and leave the URL", async () => {
     const { headers, url } = await call({ baseUrl: baseUrl.replace("//", "//user:pass@") });
     assert.equal(headers.authorization, basic("user:pass"));
     assert.equal(url, "/");
@@ -83,7 +84,7 @@ describe("credentials", () => {
 });
 
 describe("headers", () => {
-  it("of the configuration go with every call, those of a call go first", async () => {
+  it("headers of the configuration are sent with every call, and those of a call take precedence", async () => {
     const config = { headers: { "X-One": "1", "X-Two": "2", Accept: "application/vnd.x+json" } };
     const { headers } = await call(config, {
       metadata: { headers: { "x-two": "two", "X-Three": 3, left: undefined } },
@@ -95,13 +96,13 @@ describe("headers", () => {
     assert.equal("left" in headers, false);
   });
 
-  it("of a call may be a Headers object or pairs", async () => {
+  it("headers of a call may be a Headers object or pairs", async () => {
     for (const given of [new Headers({ "x-a": "1" }), [["x-a", "1"]], new Map([["x-a", "1"]])]) {
       assert.equal((await call({}, { metadata: { headers: given } })).headers["x-a"], "1");
     }
   });
 
-  it("that no request can carry are refused by name, without their value", async () => {
+  it("headers that no request can carry are refused by name, without their value", async () => {
     const error = await failureOf(call({}, { metadata: { headers: { "x-a": "secret\r\nx-b: 1" } } }));
     assert.equal(error.code, "VALIDATION_ERROR");
     assert.match(error.message, /"x-a" contains a line break/);
@@ -110,7 +111,7 @@ describe("headers", () => {
     await assert.rejects(call({}, { metadata: { headers: { "a b": "1" } } }), { code: "VALIDATION_ERROR" });
   });
 
-  it("say what is accepted and who asks", async () => {
+  it("requests have accept and user-agent headers", async () => {
     const { headers } = await call({});
     assert.equal(headers.accept, "application/json");
     assert.match(headers["user-agent"], /^alkdev-operations\//);
@@ -137,11 +138,13 @@ describe("redirects", async () => {
   const follow = async (method, path) => {
     const operation = { operationId: "it", responses: answers() };
     if (method !== "get") operation.requestBody = { content: { "application/json": {} } };
-    const { it: call } = handlers({ [path]: { [method]: operation } }, { baseUrl: url, ...secret });
+    // Another port of a private address is another address.
+    const config = { baseUrl: url, allowPrivateAddresses: true, ...secret };
+    const { it: call } = handlers({ [path]: { [method]: operation } }, config);
     return (await call(method === "get" ? {} : { body: 1 }, {})).data;
   };
 
-  it("within the origin keep everything", async () => {
+  it("redirects within the origin keep everything", async () => {
     for (const status of [301, 302, 303, 307, 308]) {
       const { url, headers } = await follow("get", `/${status}/same`);
       assert.equal(url, "/here");
@@ -150,7 +153,7 @@ describe("redirects", async () => {
     }
   });
 
-  it("to another origin leave credentials, and whatever may be one, behind", async () => {
+  it("redirects to another origin lose credentials, and whatever may be one", async () => {
     for (const status of [301, 302, 303, 307, 308]) {
       const { url, headers } = await follow("get", `/${status}/other`);
       assert.equal(url, "/there");
@@ -161,7 +164,7 @@ describe("redirects", async () => {
     }
   });
 
-  it("change the method as the Fetch standard says", async () => {
+  it("redirects change the method as the Fetch standard says", async () => {
     for (const [status, method, body] of [
       [301, "GET", ""],
       [302, "GET", ""],
@@ -174,7 +177,7 @@ describe("redirects", async () => {
     }
   });
 
-  it("come to an end", async () => {
+  it("endless redirects end with an error", async () => {
     await assert.rejects(follow("get", "/302/loop"), {
       code: "EXECUTION_ERROR",
       message: /more than 20 times/,
@@ -187,7 +190,7 @@ describe("redirects", async () => {
 });
 
 describe("secrets", () => {
-  it("appear in no error, whatever the server repeats", async () => {
+  it("secrets appear in no error, whatever the server repeats", async () => {
     const { url } = await serve((request, response) => {
       response.setHeader("x-echo", request.headers.authorization);
       sendJson(response, { sent: request.headers, key: { [request.headers.authorization]: 1 } }, 401);
@@ -200,7 +203,7 @@ describe("secrets", () => {
     assert.equal(error.details.body.sent.authorization, "Bearer [secret]");
   });
 
-  it("in a URL that cannot be reached are not shown", async () => {
+  it("secrets in a URL that cannot be reached are not shown", async () => {
     const { url, stop } = await serve(echo);
     await stop();
     const parameters = [{ name: "api_key", in: "query", schema: { type: "string" } }];
@@ -214,7 +217,7 @@ describe("secrets", () => {
     assert.equal(error.details.cause, "ECONNREFUSED");
   });
 
-  it("a name that nobody knows is named with the reason", async () => {
+  it("a host name that cannot be resolved is named with the reason", async () => {
     const error = await failureOf(call({ baseUrl: "http://nowhere.invalid/" }));
     assert.match(error.message, /nowhere\.invalid.*the name could not be resolved/);
     assert.equal(error.details.cause, "ENOTFOUND");

@@ -21,7 +21,7 @@ function call(response, config) {
 const type = (contentType) => ({ "content-type": contentType });
 
 describe("a body", () => {
-  it("of JSON is a value", async () => {
+  it("a body of JSON is a value", async () => {
     const envelope = await call({ headers: type("application/json"), body: '{"a":[1,"ü"]}' });
     assert.deepEqual(envelope.data, { a: [1, "ü"] });
     assert.ok(isResponseEnvelope(envelope));
@@ -29,7 +29,7 @@ describe("a body", () => {
     assert.equal(data, 0);
   });
 
-  it("of text is a string, in the encoding that it names", async () => {
+  it("a body of text is a string, in the encoding that it names", async () => {
     assert.equal((await call({ headers: type("text/html"), body: "<ü>" })).data, "<ü>");
     const latin = { headers: type("text/plain; charset=iso-8859-1"), body: Buffer.from([0xfc, 0x80]) };
     assert.equal((await call(latin)).data, "ü€");
@@ -39,7 +39,7 @@ describe("a body", () => {
     assert.equal((await call(broken)).data, "a\ufffd");
   });
 
-  it("of anything else is an ArrayBuffer", async () => {
+  it("a body of anything else is an ArrayBuffer", async () => {
     for (const headers of [type("image/png"), type("application/octet-stream"), {}]) {
       const { data } = await call({ headers, body: Buffer.from([0, 255]) });
       assert.ok(data instanceof ArrayBuffer);
@@ -47,13 +47,13 @@ describe("a body", () => {
     }
   });
 
-  it("of a megabyte of bytes arrives whole", async () => {
+  it("a body of a megabyte of bytes arrives whole", async () => {
     const body = Buffer.alloc(1_000_000, (_, index) => index);
     const { data } = await call({ headers: type("application/zip"), body });
     assert.ok(body.equals(Buffer.from(data)));
   });
 
-  it("that is empty is undefined, whatever its type", async () => {
+  it("a body that is empty is undefined, whatever its type", async () => {
     for (const response of [
       { status: 204 },
       { headers: type("application/json") },
@@ -65,7 +65,7 @@ describe("a body", () => {
     }
   });
 
-  it("that claims to be JSON and is not is an error that says so", async () => {
+  it("a body that claims to be JSON and is not is an error that says so", async () => {
     const error = await failureOf(call({ headers: type("application/json"), body: "<html>" }));
     assert.ok(error instanceof CallError);
     assert.equal(error.code, "EXECUTION_ERROR");
@@ -76,7 +76,7 @@ describe("a body", () => {
     assert.equal(error.details.body, "<html>");
   });
 
-  it("means the same to Rust and to JavaScript where JSON is at its limits", async () => {
+  it("a body of JSON at its limits means the same to Rust and to JavaScript", async () => {
     for (const body of [
       "1e999",
       "-0",
@@ -100,7 +100,7 @@ describe("a body", () => {
 });
 
 describe("the body of an error", () => {
-  it("is read as JavaScript reads JSON; what only JavaScript can hold is null", async () => {
+  it("the body of an error is read as JavaScript reads JSON; what only JavaScript can hold is null", async () => {
     const bodyOf = async (body) => {
       const failed = call({ status: 500, headers: type("application/json"), body });
       return (await failureOf(failed)).details.body;
@@ -114,7 +114,7 @@ describe("the body of an error", () => {
 });
 
 describe("the metadata", () => {
-  it("has names in lower case, repeated headers joined, and the status", async () => {
+  it("the metadata has names in lower case, repeated headers joined, and the status", async () => {
     const headers = [
       "Content-Type",
       "text/plain",
@@ -163,20 +163,20 @@ describe("a compressed body", () => {
     deflate: deflateSync,
     zstd,
   })) {
-    it(`${encoding} is decoded`, async () => {
+    it(`a body compressed with ${encoding} is decoded`, async () => {
       const headers = { ...type("application/json"), "content-encoding": encoding };
       const { data } = await call({ headers, body: compress(content) });
       assert.equal(data.text, "again and again and again and again");
     });
   }
 
-  it("that is broken is an error", async () => {
+  it("a compressed body that is broken is an error", async () => {
     const headers = { ...type("application/json"), "content-encoding": "gzip" };
     const error = await failureOf(call({ headers, body: deflateRawSync(content) }));
     assert.equal(error.code, "EXECUTION_ERROR");
   });
 
-  it("that would be larger than the limit is refused while it grows", async () => {
+  it("a compressed body beyond the limit is refused while it is inflated", async () => {
     const headers = { ...type("text/plain"), "content-encoding": "gzip" };
     const bomb = gzipSync(Buffer.alloc(50_000_000));
     assert.ok(bomb.length < 60_000);
@@ -190,7 +190,7 @@ describe("a compressed body", () => {
 describe("a status outside 2XX", () => {
   const failing = async (response, config) => failureOf(call(response, config));
 
-  it("is an error with everything that came", async () => {
+  it("a status outside 2XX is an error with everything that was received", async () => {
     const headers = { ...type("application/json"), "x-request-id": "7" };
     const error = await failing({ status: 422, headers, body: '{"field":"name"}' });
     assert.ok(error instanceof CallError);
@@ -202,14 +202,14 @@ describe("a status outside 2XX", () => {
     assert.deepEqual(error.details.body, { field: "name" });
   });
 
-  it("has the server's own words for it", async () => {
+  it("a status outside 2XX has the server's own reason phrase", async () => {
     assert.match(
       (await failing({ status: 404, reason: "No Such Pet" })).message,
       /^HTTP 404: No Such Pet, in t\./,
     );
   });
 
-  it("has a body by its type", async () => {
+  it("the body of a status outside 2XX is read by its type", async () => {
     const of = async (contentType, body) =>
       (await failing({ status: 500, headers: type(contentType), body })).details.body;
     assert.equal(await of("text/html", "<p>"), "<p>");
@@ -221,14 +221,14 @@ describe("a status outside 2XX", () => {
     assert.equal(await of("application/json", ""), undefined);
   });
 
-  it("304 and a redirect without a place to go are errors too", async () => {
+  it("304 and a redirect without a Location are errors", async () => {
     assert.match((await failing({ status: 304 })).message, /^HTTP 304: Not Modified, in t\./);
     assert.equal((await failing({ status: 302 })).details.statusCode, 302);
   });
 });
 
 describe("the size limit", () => {
-  it("is that of the configuration, announced or not", async () => {
+  it("the size limit of a body is that of the configuration, announced or not", async () => {
     const body = Buffer.alloc(1001, 120);
     const chunked = { headers: { ...type("text/plain"), "transfer-encoding": "chunked" }, body };
     const announced = { headers: { ...type("text/plain"), "content-length": 1001 }, body };
@@ -243,7 +243,7 @@ describe("the size limit", () => {
 });
 
 describe("through the registry", () => {
-  it("an output takes the declared shape, an empty one stays", async () => {
+  it("an output takes the declared shape, and an empty one stays empty", async () => {
     const schema = {
       type: "object",
       properties: { id: { type: "integer" } },

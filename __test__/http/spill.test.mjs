@@ -70,7 +70,7 @@ const call = (registry, input) => registry.execute("large.get", input);
 const files = (dir) => (existsSync(dir) ? readdirSync(dir) : []);
 
 describe("a large body", { timeout: 300_000 }, () => {
-  it("goes to a file, with flat memory", async (t) => {
+  it("a large body goes to a file, with flat memory", async (t) => {
     const megabytes = Number(process.env.OPERATIONS_SPILL_MEGABYTES ?? 200);
     const dir = join(folder, "flat");
     const registry = registryWith({ over: 100_000, dir });
@@ -88,14 +88,14 @@ describe("a large body", { timeout: 300_000 }, () => {
     assert.ok(most < 100 * 2 ** 20, `${most} bytes`);
   });
 
-  it("is private", { skip: process.platform === "win32" }, async () => {
+  it("the file of a large body is private", { skip: process.platform === "win32" }, async () => {
     const dir = join(folder, "private");
     const { meta } = await call(registryWith({ over: 1_000, dir }), { pieces: "1" });
     assert.equal(statSync(meta.spill.path).mode & 0o777, 0o600);
     assert.equal(statSync(dir).mode & 0o777, 0o700);
   });
 
-  it("that is small enough stays where it is", async () => {
+  it("a body below the limit stays in memory", async () => {
     const dir = join(folder, "small");
     const { data, meta } = await call(registryWith({ over: 2 * PIECE.length, dir }), { pieces: "2" });
     assert.equal(meta.spill, undefined);
@@ -103,20 +103,20 @@ describe("a large body", { timeout: 300_000 }, () => {
     assert.deepEqual(files(dir), []);
   });
 
-  it("of an error is never spilled", async () => {
+  it("the body of an error never goes to a file", async () => {
     const dir = join(folder, "error");
     const registry = registryWith({ over: 1_000, dir });
     await assert.rejects(call(registry, { pieces: "2", status: "500" }), { code: "EXECUTION_ERROR" });
     assert.deepEqual(files(dir), []);
   });
 
-  it("that breaks off leaves no file", async () => {
+  it("a large body that breaks off leaves no file", async () => {
     const dir = join(folder, "broken");
     await assert.rejects(call(registryWith({ over: 1_000, dir }), { pieces: "9", broken: "1" }));
     assert.deepEqual(files(dir), []);
   });
 
-  it("that nobody waits for any more leaves no file", async () => {
+  it("a large body whose call is aborted leaves no file", async () => {
     const dir = join(folder, "aborted");
     const registry = registryWith({ over: 1_000, dir });
     const controller = new AbortController();
@@ -128,7 +128,7 @@ describe("a large body", { timeout: 300_000 }, () => {
     assert.deepEqual(files(dir), []);
   });
 
-  it("beyond the quota is an error that says so, and leaves no file", async () => {
+  it("a large body beyond the quota is an error that says so, and leaves no file", async () => {
     const dir = join(folder, "quota");
     const registry = registryWith({ over: 1_000, dir, quota: 3 * PIECE.length });
     const { meta } = await call(registry, { pieces: "2" });
@@ -136,7 +136,7 @@ describe("a large body", { timeout: 300_000 }, () => {
     assert.deepEqual(files(dir), [meta.spill.path.slice(dir.length + 1)]);
   });
 
-  it("is removed after `keep`, and counts no longer", async () => {
+  it("a large body is removed after `keep`, and no longer counts", async () => {
     const dir = join(folder, "keep");
     const registry = registryWith({ over: 1_000, dir, keep: 30, quota: 3 * PIECE.length });
     for (let round = 0; round < 3; round++) {
@@ -147,7 +147,7 @@ describe("a large body", { timeout: 300_000 }, () => {
     assert.deepEqual(files(dir), []);
   });
 
-  it("that is not the declared shape is not held against it", async () => {
+  it("a large body that is not of the declared shape is no error", async () => {
     const dir = join(folder, "shape");
     const { data, meta } = await call(registryWith({ over: 1_000, dir }), {
       pieces: "1",
@@ -158,14 +158,14 @@ describe("a large body", { timeout: 300_000 }, () => {
     assert.equal(meta.notes, undefined);
   });
 
-  it("that is binary is described", async () => {
+  it("a large body that is binary is described", async () => {
     const dir = join(folder, "binary");
     const registry = registryWith({ over: 1_000, dir });
     const { data } = await call(registry, { pieces: "1", type: "application/octet-stream" });
     assert.match(data, /application\/octet-stream, 1048576 bytes, in a file/);
   });
 
-  it("is told to a model with its file", async () => {
+  it("a large body reaches a model with its file", async () => {
     const dir = join(folder, "model");
     const tools = toTools(registryWith({ over: 1_000, dir }), { target: "anthropic" });
     const { content, envelope } = await tools.call("large_get", { pieces: "1" });
@@ -173,7 +173,7 @@ describe("a large body", { timeout: 300_000 }, () => {
     assert.match(content, /1048576 bytes/);
   });
 
-  it("needs a configuration that makes sense", () => {
+  it("a spill configuration of an import that makes no sense is refused", () => {
     for (const spill of [
       {},
       { over: "1" },

@@ -4,6 +4,8 @@ import { createServer } from "node:http";
 import { after } from "node:test";
 import { FromOpenAPI, OperationRegistry } from "@alkdev/operations";
 
+export { failureOf, until } from "../support/waiting.mjs";
+
 /**
  * Starts a server that answers with `answer(request, response)`; `request.content` is the whole body as a Buffer.
  * It is stopped when the tests of the file are done. `received` has every request so far.
@@ -70,19 +72,4 @@ export function registryOf(paths, config) {
 export function single(method, operation, config) {
   return handlers({ "/": { [method]: { operationId: "it", responses: answers(), ...operation } } }, config)
     .it;
-}
-
-/** What a promise rejects with. */
-export async function failureOf(promise) {
-  const outcome = await promise.then(
-    (value) => ({ value }),
-    (error) => ({ error }),
-  );
-  if (!("error" in outcome)) throw new Error(`it did not fail: ${JSON.stringify(outcome.value)}`);
-  return outcome.error;
-}
-
-/** Waits until a condition holds; the test's own time limit ends the waiting. */
-export async function until(condition) {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
 }

@@ -27,7 +27,7 @@ const tell = (request, response) => {
 };
 
 describe("https", () => {
-  it("uses HTTP/2 where the server has it, many calls on one connection", async () => {
+  it("https uses HTTP/2 if the server supports it, many calls on one connection", async () => {
     const { url, sessions } = await secure(tell);
     const call = single("get", {}, { baseUrl: url, ca });
     assert.deepEqual((await call({}, {})).data, { version: "2.0", path: "/" });
@@ -35,7 +35,7 @@ describe("https", () => {
     assert.equal(sessions.size, 1);
   });
 
-  it("has a reason for every status, although HTTP/2 sends none", async () => {
+  it("https has a reason for every status, although HTTP/2 sends no phrase", async () => {
     const { url } = await secure((_, response) => {
       response.statusCode = 409;
       response.end();
@@ -44,14 +44,14 @@ describe("https", () => {
     assert.match(error.message, /^HTTP 409: Conflict, in t\./);
   });
 
-  it("refuses a certificate that nobody vouches for, and says so", async () => {
+  it("https refuses a certificate of an unknown authority, and says so", async () => {
     const { url } = await secure(tell);
     const error = await failureOf(single("get", {}, { baseUrl: url })({}, {}));
     assert.equal(error.code, "EXECUTION_ERROR");
     assert.match(error.message, /localhost:\d+ failed: TLS failed: .*certificate|https cannot be used/);
   });
 
-  it("refuses a certificate for another name", async () => {
+  it("https refuses a certificate for another name", async () => {
     const { url } = await secure(tell);
     const baseUrl = url.replace("localhost", "127.0.0.1");
     const error = await failureOf(single("get", {}, { baseUrl, ca })({}, {}));
@@ -59,14 +59,14 @@ describe("https", () => {
     assert.equal(error.details.cause, "ERR_TLS_CERTIFICATE");
   });
 
-  it("refuses at once what is no certificate", () => {
+  it("a ca that is no certificate is refused at once", () => {
     assert.throws(() => single("get", {}, { baseUrl: "https://localhost", ca: "nonsense" }), {
       code: "VALIDATION_ERROR",
       message: /ca\[0\] holds no certificate/,
     });
   });
 
-  it("carries streams, and closes them one by one", async () => {
+  it("https carries streams, and closes them one by one", async () => {
     let closed = 0;
     const { url } = await secure((_, response) => {
       response.setHeader("content-type", "text/event-stream");

@@ -27,7 +27,7 @@ for (const [name, fetch] of Object.entries(drivers)) {
       return registry.execute("t.it", {}, {});
     };
 
-    it("is handed on as it was sent, with a note", async () => {
+    it(`a response of an undeclared type is returned as it was sent, with a note, through ${name}`, async () => {
       const page = "<html>Please log in</html>";
       const { data, meta } = await answer("text/html; charset=utf-8", page);
       assert.equal(data, page);
@@ -44,7 +44,7 @@ for (const [name, fetch] of Object.entries(drivers)) {
       assert.match(silent.meta.notes[0].message, /has no content type/);
     });
 
-    it("is refused in strict mode, however well it fits", async () => {
+    it(`a response of an undeclared type is refused in strict mode, however well it fits, through ${name}`, async () => {
       const sent = '{"count":1,"open":true}';
       for (const content of [{ "application/json": { schema } }, { "application/json": {} }]) {
         const error = await failureOf(answer("text/x-json", sent, content, { output: "strict" }));
@@ -65,7 +65,7 @@ for (const [name, fetch] of Object.entries(drivers)) {
       assert.deepEqual(declared.data, { count: 1, open: true });
     });
 
-    it("is none where a range, another case or parameters cover it", async () => {
+    it(`a response type is declared if a range, another case or parameters cover it, through ${name}`, async () => {
       const sent = '{"count":1,"open":true,"more":1}';
       for (const [type, content] of [
         ["application/json; charset=utf-8", undefined],
@@ -79,7 +79,7 @@ for (const [name, fetch] of Object.entries(drivers)) {
       }
     });
 
-    it("is none where the document declares no type, or the body is empty", async () => {
+    it(`a response type is not undeclared if the document declares no type, or the body is empty, through ${name}`, async () => {
       assert.equal("notes" in (await answer("text/html", "x", {})).meta, false);
       assert.equal("notes" in (await answer("text/html", "")).meta, false);
     });

@@ -66,7 +66,7 @@ function refusalOf(address, options = {}, protocols = []) {
 }
 
 describe("a bare WebSocket", () => {
-  it("calls operations with frames of JSON", async () => {
+  it("a bare WebSocket calls operations with frames of JSON", async () => {
     const { address } = await hubOf([greet]);
     const socket = await bareSocket(address);
     const { type, id, payload } = await socket.call("demo.greet", { name: "Ada" });
@@ -76,7 +76,7 @@ describe("a bare WebSocket", () => {
     assert.equal(payload.output.meta.source, "local");
   });
 
-  it("is told what failed, and what may be concluded", async () => {
+  it("a bare WebSocket gets the error of a call, with its delivery", async () => {
     const { address } = await hubOf([greet]);
     const socket = await bareSocket(address);
     const unknown = await socket.call("demo.nothing", {});
@@ -87,7 +87,7 @@ describe("a bare WebSocket", () => {
     assert.equal(invalid.payload.code, "VALIDATION_ERROR");
   });
 
-  it("reads a stream to its end, or aborts it", async () => {
+  it("a bare WebSocket reads a stream to its end, or aborts it", async () => {
     const ended = deferred();
     const endless = subscription({
       namespace: "demo",
@@ -115,7 +115,7 @@ describe("a bare WebSocket", () => {
     await ended.promise;
   });
 
-  it("passes on parent and metadata, and no trust", async () => {
+  it("a bare WebSocket passes on parent and metadata, and no trust", async () => {
     const { address } = await hubOf([whoami, secret]);
     const socket = await bareSocket(address);
     const { payload } = await socket.call(
@@ -128,7 +128,7 @@ describe("a bare WebSocket", () => {
     assert.equal(denied.payload.code, "ACCESS_DENIED");
   });
 
-  it("sends binary data, however it writes the mark", async () => {
+  it("a bare WebSocket can send binary data, in either spelling of its mark", async () => {
     const size = operation({
       namespace: "demo",
       name: "size",
@@ -149,7 +149,7 @@ describe("a bare WebSocket", () => {
     }
   });
 
-  it("keeps to a deadline", async () => {
+  it("a bare WebSocket's call ends at its deadline", async () => {
     const slow = operation({ namespace: "demo", name: "slow", handler: () => new Promise(() => {}) });
     const { address } = await hubOf([slow]);
     const socket = await bareSocket(address);
@@ -157,7 +157,7 @@ describe("a bare WebSocket", () => {
     assert.equal(payload.code, "TIMEOUT");
   });
 
-  it("is what it shows itself to be when it connects", async () => {
+  it("a bare WebSocket has the identity of the token that it connects with", async () => {
     const { address } = await hubOf([whoami, secret]);
     const header = await bareSocket(address, { headers: { authorization: "Bearer ada" } });
     assert.equal((await header.call("demo.whoami", {})).payload.output.data.id, "ada");
@@ -169,7 +169,7 @@ describe("a bare WebSocket", () => {
     assert.equal((await nobody.call("demo.whoami", {})).payload.output.data.id, null);
   });
 
-  it("cannot speak for others without hub:impersonate", async () => {
+  it("a bare WebSocket cannot speak for others without hub:impersonate", async () => {
     const { address } = await hubOf([whoami, secret]);
     const bob = await bareSocket(address, { headers: { authorization: "Bearer bob" } });
     const refused = await bob.call("demo.secret", {}, { identity: ADA });
@@ -186,7 +186,7 @@ describe("a bare WebSocket", () => {
     assert.equal((await proxy.call("demo.secret", {}, { identity: ADA })).payload.output.data, "42");
   });
 
-  it("learns what it may call, and nothing else", async () => {
+  it("a bare WebSocket is listed what it may call, and nothing else", async () => {
     const hidden = operation({ namespace: "demo", name: "hidden", visibility: "internal" });
     const { address } = await hubOf([greet, secret, hidden]);
     const list = async (options) => {
@@ -208,14 +208,14 @@ describe("a bare WebSocket", () => {
     );
   });
 
-  it("is answered when it asks whether somebody is there", async () => {
+  it("a bare WebSocket gets a response to a ping", async () => {
     const { address } = await hubOf();
     const socket = await bareSocket(address);
     socket.send("hub.ping", {}, "1");
     await socket.until(({ type, id }) => type === "hub.pong" && id === "1");
   });
 
-  it("takes its calls with it when it goes", async () => {
+  it("a bare WebSocket that disconnects aborts its calls", async () => {
     const begun = deferred();
     const ended = deferred();
     const work = operation({
@@ -237,7 +237,7 @@ describe("a bare WebSocket", () => {
 });
 
 describe("createWebSocketEventTarget", () => {
-  it("makes a call map of a socket that is still connecting", async () => {
+  it("createWebSocketEventTarget makes a call map of a socket that is still connecting", async () => {
     const { address } = await hubOf([greet, numbers]);
     const socket = new WebSocket(address);
     const map = new PendingRequestMap(createWebSocketEventTarget(socket));
@@ -248,7 +248,7 @@ describe("createWebSocketEventTarget", () => {
     socket.close();
   });
 
-  it("keeps binary data", async () => {
+  it("createWebSocketEventTarget preserves binary data", async () => {
     const echo = operation({ namespace: "demo", name: "echo" });
     const { address } = await hubOf([echo]);
     const socket = new WebSocket(address);
@@ -258,7 +258,7 @@ describe("createWebSocketEventTarget", () => {
     socket.close();
   });
 
-  it("is not worth another try when its own program has closed it", async () => {
+  it("a call on a socket that its own program has closed is not retryable", async () => {
     const { address } = await hubOf([operation({ namespace: "demo", name: "echo" })]);
     const spoke = await spokeOf(address);
     await spoke.close();
@@ -270,7 +270,7 @@ describe("createWebSocketEventTarget", () => {
     }
   });
 
-  it("ends what waits when the socket is closed", async () => {
+  it("pending calls end when the socket is closed", async () => {
     const begun = deferred();
     const hang = operation({
       namespace: "demo",
@@ -294,13 +294,13 @@ describe("createWebSocketEventTarget", () => {
     assert.equal(late.details.delivery, "none");
   });
 
-  it("refuses what is no socket", () => {
+  it("createWebSocketEventTarget refuses what is no socket", () => {
     assert.throws(() => createWebSocketEventTarget({}), { code: "VALIDATION_ERROR" });
   });
 });
 
 describe("who is let in", () => {
-  it("is nobody who addresses another host, or is a page of another origin", async () => {
+  it("a hub refuses foreign hosts and pages of foreign origins", async () => {
     const { address } = await hubOf();
     assert.equal((await refusalOf(address, { headers: { host: "evil.example" } })).statusCode, 403);
     assert.equal((await refusalOf(address, { origin: "https://evil.example" })).statusCode, 403);
@@ -308,7 +308,7 @@ describe("who is let in", () => {
     page.socket.close();
   });
 
-  it("is nobody with a token that is not known", async () => {
+  it("a hub refuses unknown tokens", async () => {
     const { address } = await hubOf();
     const refused = await refusalOf(address, { headers: { authorization: "Bearer wrong" } });
     assert.equal(refused.statusCode, 401);
@@ -318,7 +318,7 @@ describe("who is let in", () => {
     );
   });
 
-  it("is nobody beyond maxConnections", async () => {
+  it("a hub refuses connections beyond maxConnections", async () => {
     const { address } = await hubOf([], { hub: { maxConnections: 1 } });
     const first = await bareSocket(address);
     assert.equal((await refusalOf(address)).statusCode, 503);
@@ -332,7 +332,7 @@ describe("who is let in", () => {
     );
   });
 
-  it("is told to use a WebSocket otherwise", async () => {
+  it("a plain HTTP request to a hub is answered with 426", async () => {
     const { url } = await hubOf();
     const response = await fetch(`${url}/hub`);
     assert.equal(response.status, 426);
@@ -340,7 +340,7 @@ describe("who is let in", () => {
     assert.match((await response.json()).detail, /connect with a WebSocket/);
   });
 
-  it("is nobody through createHandler", () => {
+  it("createHandler refuses the hub door", () => {
     assert.throws(() => createHandler(registryOf(greet), { doors: { hub: true } }), /use serve\(\)/);
   });
 });
@@ -356,7 +356,7 @@ describe("what follows no protocol", () => {
     '{"type":"x","payload":{}}',
   ];
 
-  it("is dropped, and ends the connection when there is much of it", async () => {
+  it("malformed frames are dropped, and end the connection when there are many", async () => {
     const { address } = await hubOf([greet]);
     const socket = await bareSocket(address);
     for (const text of noise) socket.socket.send(text);
@@ -366,7 +366,7 @@ describe("what follows no protocol", () => {
     assert.equal((await socket.closed).code, 1008);
   });
 
-  it("ends the connection when a frame is too large, or no text", async () => {
+  it("a frame that is too large, or not text, ends the connection", async () => {
     const { address } = await hubOf([greet], { hub: { maxFrameBytes: 1000 } });
     const large = await bareSocket(address);
     large.socket.send("x".repeat(2000));
@@ -376,7 +376,7 @@ describe("what follows no protocol", () => {
     assert.equal((await odd.closed).code, 1007);
   });
 
-  it("ends the connection when frames break the WebSocket protocol", async () => {
+  it("frames that break the WebSocket protocol end the connection", async () => {
     const { address, url } = await hubOf([greet]);
     const { hostname, port } = new URL(url);
     const closed = deferred();
@@ -397,13 +397,13 @@ describe("what follows no protocol", () => {
     assert.equal((await alive.call("demo.greet", { name: "Ada" })).payload.output.data, "Hello, Ada");
   });
 
-  it("does not include compression, so that nothing grows when it is read", async () => {
+  it("a hub does not negotiate compression", async () => {
     const { address } = await hubOf([greet]);
     const socket = await bareSocket(address, { perMessageDeflate: true });
     assert.equal(socket.socket.extensions, "");
   });
 
-  it("refuses more calls than one connection may have", async () => {
+  it("a hub refuses more calls than one connection may have", async () => {
     const hang = operation({ namespace: "demo", name: "hang", handler: () => new Promise(() => {}) });
     const { address } = await hubOf([hang], { hub: { maxCalls: 10 } });
     const socket = await bareSocket(address);
@@ -416,7 +416,7 @@ describe("what follows no protocol", () => {
     assert.equal(payload.details.delivery, "none");
   });
 
-  it("cannot use an id twice at a time", async () => {
+  it("a connection cannot use one request id twice at a time", async () => {
     const begun = [];
     const hang = operation({
       namespace: "demo",

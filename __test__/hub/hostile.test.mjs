@@ -27,7 +27,7 @@ const offered = (name) => ({
 });
 
 describe("a hostile spoke", () => {
-  it("cannot answer the call of somebody else, whose id it was told", async () => {
+  it("a hostile spoke cannot respond to another spoke's call, whose id it knows", async () => {
     const mayEnd = deferred();
     const { registry, address, url } = await hubOf(
       [
@@ -68,7 +68,7 @@ describe("a hostile spoke", () => {
     assert.deepEqual(await (await answer).json(), { of: "the bank" });
   });
 
-  it("is told when it asks more questions than are worked on at a time", async () => {
+  it("a spoke that sends more requests than are handled at a time gets an error", async () => {
     const { address } = await hubOf([
       operation({ namespace: "a", name: "b", description: "d".repeat(300_000) }),
     ]);
@@ -90,7 +90,7 @@ describe("a hostile spoke", () => {
     assert.equal(payload.operations.length, 1);
   });
 
-  it("offers nothing whose name would break a line or hide what it is", async () => {
+  it("a hostile spoke cannot offer a name with control or invisible characters", async () => {
     const { registry, address } = await hubOf([], { hub: { accept: ({ name }) => ({ namespace: name }) } });
     const mallory = await bareSocket(`${address}?name=mallory`);
     const names = ["a\nb", "nul\u0000", "\u202Eeval", "\ud800", "n".repeat(257), "grüße", "good"];
@@ -100,7 +100,7 @@ describe("a hostile spoke", () => {
     assert.equal(registry.list().length, 2);
   });
 
-  it("that offers much does not keep everybody else waiting", async () => {
+  it("a spoke that offers many operations does not delay others", async () => {
     let turns = 0;
     const count = () => {
       turns += 1;
@@ -128,7 +128,7 @@ describe("a hostile spoke", () => {
     assert.equal(new Set(seen).size, 20, "each has a turn of its own");
   });
 
-  it("that offers more operations than the hub takes is told so", async () => {
+  it("a spoke that offers more operations than the hub takes gets an error", async () => {
     const { registry, address } = await hubOf([], {
       hub: { accept: ({ name }) => ({ namespace: name }), maxOperations: 3 },
     });
@@ -144,7 +144,7 @@ describe("a hostile spoke", () => {
     assert.equal(registry.list().length, 3);
   });
 
-  it("cannot fill the memory of the hub with offers that never end", async () => {
+  it("a hostile spoke cannot exhaust the hub's memory with endless offers", async () => {
     const page = { operations: [{ ...offered("large"), description: "d".repeat(4_000_000) }], more: true };
     for (const hub of [true, { accept: ({ name }) => ({ namespace: name }) }]) {
       const { address, spokes } = await hubOf([], { hub });
@@ -164,7 +164,7 @@ describe("a hostile spoke", () => {
     }
   });
 
-  it("cannot fill the memory of the hub with large events that nobody reads", async () => {
+  it("a hostile spoke cannot exhaust the hub's memory with large events that are not read", async () => {
     const { address, spokes } = await hubOf([]);
     const mallory = await bareSocket(`${address}?name=mallory`);
     mallory.send("hub.hello", { protocol: 1 });
@@ -188,7 +188,7 @@ describe("a hostile spoke", () => {
     assert.equal(error.details.maxWaitingBytes, 16 * 1024 * 1024);
   });
 
-  it("that nests a frame too deeply is told so, or disconnected", async () => {
+  it("a spoke that nests a frame too deeply gets an error, or is disconnected", async () => {
     const { address } = await hubOf([
       operation({ namespace: "open", name: "echo", handler: (input) => input }),
     ]);
@@ -209,7 +209,7 @@ describe("a hostile spoke", () => {
     assert.match(reason, /nested too deeply/);
   });
 
-  it("cannot send a compression bomb: a frame that says it is compressed ends the connection", async () => {
+  it("a compressed frame ends the connection, so that a compression bomb is never inflated", async () => {
     const { address } = await hubOf([]);
     // It offers compression, as browsers do. The hub does not take it up.
     const mallory = await bareSocket(address, { perMessageDeflate: true });
@@ -228,7 +228,7 @@ describe("a hostile spoke", () => {
 });
 
 describe("a hostile hub", () => {
-  it("cannot make discover fail with something else than an answer", async () => {
+  it("a hostile hub cannot make discover fail with anything but a CallError", async () => {
     const server = new WebSocketServer({
       port: 0,
       host: "127.0.0.1",

@@ -17,7 +17,7 @@ const refused = (error) => {
 };
 
 describe("a limit at a hub", () => {
-  it("refuses its callers with a reason and a time, in JavaScript and without it", async () => {
+  it("a limit at a hub refuses with a reason and a time, in JavaScript and natively", async () => {
     const api = await upstream((_, response) => sendJson(response, { id: 1 }));
     const paths = { "/item": { get: { operationId: "item", responses: answers() } } };
     const { address } = await hubOf([
@@ -31,7 +31,7 @@ describe("a limit at a hub", () => {
     }
   });
 
-  it("is told on to those who call a spoke through its hub, over HTTP with Retry-After", async () => {
+  it("a limit of a spoke reaches callers through its hub, over HTTP with Retry-After", async () => {
     const { address, url } = await hubOf([], { hub: { accept: () => ({ namespace: "far" }) } });
     const spoke = await spokeOf(address, { token: "ada" });
     await spoke.serve(registryOf(operation({ namespace: "far", name: "work", limits, handler: () => 1 })));

@@ -2,12 +2,13 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { runModule } from "../support/run-node.mjs";
 import { bareSocket, eventually, failureOf, hubOf, operation, spokeOf, spokeProcess } from "./support.mjs";
 
 const byName = { hub: { accept: (spoke) => ({ namespace: spoke.name }) } };
 
 describe("processes", () => {
-  it("three spokes and two callers find each other through a hub", async () => {
+  it("three spokes and two callers in processes of their own reach each other through a hub", async () => {
     const { address, registry } = await hubOf([], byName);
     const names = ["one", "two", "three"];
     const spokes = await Promise.all(names.map((name) => spokeProcess(address, name)));
@@ -27,7 +28,7 @@ describe("processes", () => {
     await eventually(() => names.every((name) => registry.get(`${name}.pid`) === undefined));
   });
 
-  it("a spoke that is killed in mid-call fails its calls, and nobody else's", async () => {
+  it("a spoke that is killed in mid-call fails its calls, and no others", async () => {
     const { address, registry } = await hubOf([], byName);
     const [victim, survivor] = await Promise.all([
       spokeProcess(address, "victim"),
@@ -71,7 +72,7 @@ describe("processes", () => {
 });
 
 describe("a spoke that does not behave", () => {
-  it("floods the hub with calls and reads no answers, and is ended without harm to others", async () => {
+  it("a spoke that floods the hub with calls and reads no responses is ended without harm to others", async () => {
     const blob = "x".repeat(64 * 1024);
     const large = operation({ namespace: "demo", name: "large", handler: () => blob });
     const { address } = await hubOf([large]);
@@ -90,5 +91,22 @@ describe("a spoke that does not behave", () => {
     flood.socket.resume();
     flood.socket.terminate();
     await flood.closed;
+  });
+});
+
+describe("a program that only imports from a hub", { timeout: 60_000 }, () => {
+  it("goes on after its second import, which waits a little after the first", async () => {
+    // Enough of them that the rest after an import is longer than the hub needs to answer.
+    const { address } = await hubOf(
+      Array.from({ length: 500 }, (_, index) => operation({ namespace: "many", name: `n${index}` })),
+    );
+    const outcome = await runModule(
+      `import { connectHub } from "@alkdev/operations/transport-websocket";
+       const hub = await connectHub(${JSON.stringify(address)}, { name: "importer" });
+       await hub.import();
+       console.log((await hub.import()).length);
+       await hub.close({ drain: 0 });`,
+    );
+    assert.deepEqual(outcome, { code: 0, signal: null, stdout: "500\n", stderr: "" });
   });
 });

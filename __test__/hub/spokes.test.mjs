@@ -10,6 +10,7 @@ import { configure, reset } from "@logtape/logtape";
 import { Type } from "@sinclair/typebox";
 import { startProxy } from "../support/proxy.mjs";
 import { runModule } from "../support/run-node.mjs";
+import { collectData as all } from "../support/waiting.mjs";
 import {
   ADA,
   bareSocket,
@@ -54,14 +55,8 @@ const read = operation({
 });
 const byName = { hub: { accept: (spoke) => ({ namespace: spoke.name }) } };
 
-async function all(events) {
-  const got = [];
-  for await (const { data } of events) got.push(data);
-  return got;
-}
-
 describe("a spoke that calls", () => {
-  it("calls and subscribes as its token says who it is", async () => {
+  it("a spoke calls and subscribes with the identity of its token", async () => {
     const { address } = await hubOf([greet, whoami, numbers]);
     const hub = await spokeOf(address, { token: "ada" });
     assert.equal((await hub.callMap.call("demo.greet", { name: "Ada" })).data, "Hello, Ada");
@@ -70,7 +65,7 @@ describe("a spoke that calls", () => {
     assert.equal(hub.callMap.getPendingCount(), 0);
   });
 
-  it("has 10,000 calls in flight", async () => {
+  it("a spoke can have 10,000 calls in flight", async () => {
     const gate = deferred();
     const wait = operation({
       namespace: "demo",
@@ -87,7 +82,7 @@ describe("a spoke that calls", () => {
     assert.equal(hub.callMap.getPendingCount(), 0);
   });
 
-  it("aborts by signal, by deadline and by leaving a stream", async () => {
+  it("a spoke aborts its calls by signal, by deadline and by leaving a stream", async () => {
     const begun = new Map(["signal", "deadline"].map((tag) => [tag, deferred()]));
     const aborted = new Set();
     const hang = operation({
@@ -129,7 +124,7 @@ describe("a spoke that calls", () => {
     assert.deepEqual([...aborted].sort(), ["deadline", "signal", "stream"]);
   });
 
-  it("is slow without anybody keeping more than a window for it", async () => {
+  it("a slow spoke makes the hub buffer no more than a window", async () => {
     let yielded = 0;
     const endless = subscription({
       namespace: "demo",
@@ -156,7 +151,7 @@ describe("a spoke that calls", () => {
     await events.return();
   });
 
-  it("is told where the hub is not, and why it is not let in", async () => {
+  it("a spoke that cannot connect says where the hub is missing, or why it was refused", async () => {
     const { address, url } = await hubOf();
     const nowhere = await failureOf(connectHub("ws://127.0.0.1:1/hub", { name: "x" }));
     assert.equal(nowhere.details.reason, "unreachable");
@@ -179,7 +174,7 @@ describe("a spoke that calls", () => {
     }
   });
 
-  it("has operations of the hub as its own", async () => {
+  it("a spoke can import the operations of its hub", async () => {
     const hidden = operation({ namespace: "demo", name: "hidden", visibility: "internal" });
     const { address, registry } = await hubOf([greet, whoami, numbers, hidden]);
     const hub = await spokeOf(address, { token: "proxy" });
@@ -211,7 +206,7 @@ describe("a spoke that calls", () => {
 });
 
 describe("a spoke that serves", () => {
-  it("has its operations in the registry of the hub until it leaves", async () => {
+  it("the operations of a spoke are in the hub's registry until it leaves", async () => {
     const { address, registry, spokes, url } = await hubOf([], byName);
     const heard = [];
     for (const event of ["joined", "registered", "left"]) {
@@ -243,7 +238,7 @@ describe("a spoke that serves", () => {
     assert.deepEqual(spokes.list(), []);
   });
 
-  it("is called by other spokes through the hub, as who they are", async () => {
+  it("a spoke is called by other spokes through the hub, with their identities", async () => {
     const { address } = await hubOf([], byName);
     const laptop = await spokeOf(address, { name: "laptop", token: "bob" });
     await laptop.serve(registryOf(read));
@@ -258,7 +253,7 @@ describe("a spoke that serves", () => {
     );
   });
 
-  it("is answered while the JavaScript of the hub is busy", async () => {
+  it("a spoke is called while the JavaScript thread of the hub is busy", async () => {
     const { address, url, registry } = await hubOf([], byName);
     const spoke = await spokeProcess(address, "laptop");
     await eventually(() => registry.get("laptop.pid") !== undefined);
@@ -273,7 +268,7 @@ describe("a spoke that serves", () => {
     spoke.kill("SIGKILL");
   });
 
-  it("is refused where the hub says no, or names collide", async () => {
+  it("a spoke's offer is refused if the hub denies it, or names collide", async () => {
     const accept = ({ name }) => name !== "stranger" && { namespace: "shared" };
     const { address, registry } = await hubOf([operation({ namespace: "shared", name: "taken" })], {
       hub: { accept },
@@ -303,7 +298,7 @@ describe("a spoke that serves", () => {
     );
   });
 
-  it("names the nearest operation that the caller may call, at the hub and at the spoke", async () => {
+  it("a call of an unknown operation gets the nearest that the caller may call, at the hub and at the spoke", async () => {
     const secret = operation({
       namespace: "vault",
       name: "stock",
@@ -343,7 +338,7 @@ describe("a spoke that serves", () => {
     );
   });
 
-  it("says what accept should have returned, to the spoke and in the hub's log", async () => {
+  it("an accept that returns nonsense is reported to the spoke and in the hub's log", async () => {
     const logged = [];
     await configure({
       sinks: { memory: (record) => logged.push(record.message.join("")) },
@@ -370,7 +365,7 @@ describe("a spoke that serves", () => {
     }
   });
 
-  it("does no harm to the one before, where its offer is refused", async () => {
+  it("a spoke whose offer is refused does no harm to the one before it", async () => {
     const { address, registry } = await hubOf([], { hub: { accept: () => ({ namespace: "laptop" }) } });
     const first = await spokeOf(address, { name: "laptop", token: "bob" });
     await first.serve(registryOf(read));
@@ -384,7 +379,7 @@ describe("a spoke that serves", () => {
     assert.equal((await registry.execute("laptop.read", { path: "/" })).data.path, "/");
   });
 
-  it("follows what is registered later", async () => {
+  it("the hub follows what a spoke registers later", async () => {
     const { address, registry } = await hubOf([], byName);
     const spoke = await spokeOf(address, { name: "laptop" });
     const mine = registryOf(read);
@@ -396,7 +391,7 @@ describe("a spoke that serves", () => {
     );
   });
 
-  it("can be a page with nothing but a WebSocket", async () => {
+  it("a page with nothing but a WebSocket can be a spoke", async () => {
     const { address, registry } = await hubOf([], byName);
     const page = await bareSocket(`${address}?name=page`);
     page.send("hub.offer", { operations: [{ namespace: "tab", name: "title", type: "query" }] }, "1");
@@ -410,7 +405,7 @@ describe("a spoke that serves", () => {
     assert.equal((await calling).data, "Hello");
   });
 
-  it("takes its calls with it: peer-lost", async () => {
+  it("calls to a spoke that disconnects fail with peer-lost", async () => {
     const begun = deferred();
     const hang = operation({
       namespace: "files",
@@ -437,7 +432,7 @@ describe("a spoke that serves", () => {
 });
 
 describe("a connection that is lost", () => {
-  it("is found to be half-open, and made again", async () => {
+  it("a half-open connection is detected, and made again", async () => {
     const { address, registry } = await hubOf([greet], { hub: { ...byName.hub, heartbeat: 100 } });
     const proxy = await startProxy(Number(new URL(address).port));
     const spoke = await spokeOf(`ws://127.0.0.1:${proxy.port}/hub`, {
@@ -466,7 +461,7 @@ describe("a connection that is lost", () => {
     await proxy.stop();
   });
 
-  it("lets calls wait for the hub to come back", async () => {
+  it("calls wait while the hub is away", async () => {
     const first = await hubOf([greet], byName);
     const port = Number(new URL(first.url).port);
     const spoke = await spokeOf(first.address, { name: "laptop", reconnect: { minDelay: 10, maxDelay: 50 } });
@@ -487,7 +482,7 @@ describe("a connection that is lost", () => {
     await again.close();
   });
 
-  it("brings back what the hub had taken, where it has refused a change since", async (t) => {
+  it("a reconnected spoke offers again what the hub had accepted, although it has refused a change since", async (t) => {
     const first = await hubOf([], byName);
     const port = Number(new URL(first.url).port);
     const reconnect = { minDelay: 10, maxDelay: 50 };
@@ -515,7 +510,7 @@ describe("a connection that is lost", () => {
     await again.close();
   });
 
-  it("is not made again without reconnect", async () => {
+  it("a lost connection is not made again without reconnect", async () => {
     const { served, address } = await hubOf([greet]);
     const spoke = await spokeOf(address, { reconnect: false });
     await served.close();
@@ -526,7 +521,7 @@ describe("a connection that is lost", () => {
 });
 
 describe("two spokes of one name", () => {
-  it("are two where nobody knows who they are, and the second is refused", async () => {
+  it("two anonymous spokes of one name are two, and the second is refused", async () => {
     const { address, registry, spokes } = await hubOf([], byName);
     const first = await spokeOf(address, { name: "laptop" });
     await first.serve(registryOf(read));
@@ -546,7 +541,7 @@ describe("two spokes of one name", () => {
     assert.equal(answer.payload.details.reason, "collision");
   });
 
-  it("are one that is back, before the hub knows that it was gone", async () => {
+  it("an identified spoke that reconnects replaces its old connection before the hub has noticed its loss", async () => {
     for (const token of [undefined, "bob"]) {
       const { address, registry, url } = await hubOf([], byName);
       const proxy = await startProxy(Number(new URL(url).port));
@@ -575,7 +570,7 @@ describe("two spokes of one name", () => {
 });
 
 describe("the end", () => {
-  it("lets running calls finish, on either side", async () => {
+  it("closing lets running calls finish, on either side", async () => {
     const gate = deferred();
     const begun = deferred();
     const work = operation({
@@ -597,7 +592,7 @@ describe("the end", () => {
     await closing;
   });
 
-  it("fails what has no answer when the spoke is closed", async () => {
+  it("closing a spoke fails calls without a response", async () => {
     const begun = deferred();
     const hang = operation({
       namespace: "demo",

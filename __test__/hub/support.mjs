@@ -10,7 +10,8 @@ import { connectHub } from "@alkdev/operations/transport-websocket";
 import { WebSocket } from "ws";
 
 export { operation, subscription } from "../registry/support/operations.mjs";
-export { deferred } from "../serve/support.mjs";
+export { registryOf } from "../support/registry.mjs";
+export { deferred, failureOf, until as eventually } from "../support/waiting.mjs";
 
 export const ADA = { id: "ada", scopes: ["read"] };
 export const BOB = { id: "bob", scopes: [] };
@@ -22,7 +23,7 @@ export const tokens = { ada: ADA, bob: BOB, proxy: PROXY };
 export async function hubOf(operations = [], { hub = true, ...options } = {}) {
   const registry = new OperationRegistry();
   registry.registerAll(operations);
-  const served = await serve(registry, { doors: { hub, http: true }, tokens, ...options });
+  const served = await serve(registry, { doors: { hub, http: true }, tokens, anonymous: true, ...options });
   after(() => served.close({ drain: 0 }));
   const address = `${served.url.replace("http", "ws")}/hub`;
   return { served, registry, address, url: served.url, spokes: served.hub.spokes };
@@ -33,12 +34,6 @@ export async function spokeOf(address, options = {}) {
   const spoke = await connectHub(address, { name: "spoke", ...options });
   after(() => spoke.close({ drain: 0 }));
   return spoke;
-}
-
-export function registryOf(...operations) {
-  const registry = new OperationRegistry();
-  registry.registerAll(operations);
-  return registry;
 }
 
 /** A socket without our package: frames that it got, and ways to send and to wait. */
@@ -94,19 +89,4 @@ export async function spokeProcess(address, name, options = {}) {
   child.stdout.setEncoding("utf8").on("data", (text) => child.said.push(text));
   await once(child.stdout, "data");
   return child;
-}
-
-/** How a call was refused. */
-export async function failureOf(promise) {
-  try {
-    await promise;
-  } catch (error) {
-    return error;
-  }
-  throw new Error("it did not fail");
-}
-
-/** Looks again and again until it holds. */
-export async function eventually(holds) {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5));
 }

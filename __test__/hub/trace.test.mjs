@@ -12,7 +12,7 @@ const PARENT = "b7ad6b7169203331";
 useSdk();
 
 describe("a call from a door of the hub to a spoke", () => {
-  it("goes on in the trace that it came with", async () => {
+  it("a call from a door of the hub to a spoke continues the trace that it came with", async () => {
     const { address, url, registry } = await hubOf([], {
       hub: { accept: (spoke) => ({ namespace: spoke.name }) },
     });

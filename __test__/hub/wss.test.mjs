@@ -29,7 +29,7 @@ async function secureHub(options = {}) {
 }
 
 describe("wss://", () => {
-  it("connects with the authority in caFile, calls and serves", async () => {
+  it("wss:// connects with the authority in caFile, calls and serves", async () => {
     const { address, registry } = await secureHub({ hub: { accept: ({ name }) => ({ namespace: name }) } });
     const spoke = await spokeOf(address, { name: "far", caFile, token: "ada" });
     assert.deepEqual((await spoke.callMap.call("demo.echo", { n: 1 })).data, { n: 1 });
@@ -38,13 +38,13 @@ describe("wss://", () => {
     assert.deepEqual((await registry.execute("far.double", { n: 4 })).data, { n: 8 });
   });
 
-  it("takes https:// for the same", async () => {
+  it("an https:// address connects like wss://", async () => {
     const { address } = await secureHub();
     const spoke = await spokeOf(address.replace("wss", "https"), { caFile });
     assert.deepEqual((await spoke.callMap.call("demo.echo", {})).data, {});
   });
 
-  it("finds its hub again, and checks the certificate again", async () => {
+  it("a wss:// connection reconnects, and checks the certificate again", async () => {
     const first = await secureHub();
     const spoke = await spokeOf(first.address, { caFile, reconnect: { minDelay: 5, maxDelay: 20 } });
     const back = deferred();
@@ -58,7 +58,7 @@ describe("wss://", () => {
     assert.deepEqual((await call).data, { again: true });
   });
 
-  it("does not believe a hub that no known authority has signed for", async () => {
+  it("a wss:// hub with a certificate of an unknown authority is refused", async () => {
     const { address, port } = await secureHub();
     const strangers = file("strangers.pem", makeCertificates().ca);
     for (const [url, options] of [
@@ -76,7 +76,7 @@ describe("wss://", () => {
     }
   });
 
-  it("says when caFile cannot be used", async () => {
+  it("an unusable caFile is an error that says why", async () => {
     const { address } = await secureHub();
     for (const name of [join(folder, "missing.pem"), file("broken.pem", "no certificate at all")]) {
       const error = await failureOf(spokeOf(address, { caFile: name }));
@@ -86,20 +86,20 @@ describe("wss://", () => {
     }
   });
 
-  it("is not spoken to a hub without TLS", async () => {
+  it("wss:// to a hub without TLS is an error that says so", async () => {
     const { address } = await hubOf([echo]);
     const error = await failureOf(spokeOf(address.replace("ws:", "wss:"), { caFile }));
     assert.equal(error.details.reason, "tls", error.message);
     assert.match(error.message, /does not speak TLS.* try ws:/);
   });
 
-  it("is what to try where ws:// finds TLS", async () => {
+  it("ws:// to a hub with TLS is an error that suggests wss://", async () => {
     const { address } = await secureHub();
     const error = await failureOf(spokeOf(address.replace("wss:", "ws:")));
     assert.match(error.message, /try wss:/);
   });
 
-  it("says in plain words that a hub was cut off", async () => {
+  it("a truncated certificate is an error in plain words", async () => {
     const { cert, key } = makeOwnCertificate();
     const server = createServer({ cert, key }, (socket) => {
       socket.on("error", () => {});
@@ -120,13 +120,13 @@ describe("a certificate that has signed itself (openssl req -x509)", () => {
   const mine = file("own.pem", own.cert);
   const selfSigned = { certFile: mine, keyFile: file("own.key", own.key) };
 
-  it("is accepted where caFile names it", async () => {
+  it("a self-signed certificate is accepted if caFile names it", async () => {
     const { address } = await secureHub({ tls: selfSigned });
     const spoke = await spokeOf(address, { caFile: mine });
     assert.deepEqual((await spoke.callMap.call("demo.echo", { n: 1 })).data, { n: 1 });
   });
 
-  it("is accepted for its own name, in its time, and from whoever has its key", async () => {
+  it("a self-signed certificate is accepted only for its own name, in its time, and with its key", async () => {
     const { address, port } = await secureHub({ tls: selfSigned });
     const old = makeOwnCertificate({ expired: true });
     const oldFile = file("old.pem", old.cert);

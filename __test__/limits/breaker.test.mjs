@@ -2,11 +2,13 @@
 
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
-import { setTimeout as wait } from "node:timers/promises";
 import { createMCPClient, FromOpenAPI, OperationRegistry } from "@alkdev/operations";
 import { serve } from "@alkdev/operations/serve";
 import { answers, documentOf, sendJson, serve as upstream } from "../http/support.mjs";
+import { startHTTPServer } from "../mcp/support/http-server.mjs";
+import { connected, failure } from "../mcp/support/servers.mjs";
 import { operation, post } from "../serve/support.mjs";
+import { until } from "../support/waiting.mjs";
 
 const document = documentOf({
   "/item/{what}": {
@@ -17,10 +19,6 @@ const document = documentOf({
     },
   },
 });
-
-const until = async (holds) => {
-  while (!holds()) await wait(1);
-};
 
 /** A server that does as the last part of the path says. */
 async function server() {
@@ -73,12 +71,11 @@ async function bothWays(config) {
 }
 
 describe("a breaker", () => {
-  it("stays closed for what is the caller's fault", async () => {
+  it("a breaker stays closed for errors that are the caller's fault", async () => {
     const api = await server();
     const config = { baseUrl: api.url, breaker: { failures: 2, window: 60_000, cooldown: 60_000 } };
     for (const { call, state } of await bothWays(config)) {
-      for (const status of [400, 401, 403, 404, 409, 413, 422, 429])
-        assert.equal(await call(`${status}`), status);
+      for (const status of [400, 401, 403, 404, 409, 413, 422]) assert.equal(await call(`${status}`), status);
       assert.equal(state(), "closed");
       assert.equal(await call("500"), 500);
       assert.equal(await call("404"), 404);
@@ -87,7 +84,39 @@ describe("a breaker", () => {
     }
   });
 
-  it("and limits of an importer are named by its namespace", async () => {
+  it("a breaker opens for a server that answers 429", async () => {
+    const api = await server();
+    const config = { baseUrl: api.url, breaker: { failures: 2, window: 60_000, cooldown: 60_000 } };
+    for (const { call, state } of await bothWays(config)) {
+      for (let i = 0; i < 2; i++) assert.equal(await call("429"), 429);
+      assert.equal(state(), "open");
+    }
+  });
+
+  it("a breaker opens for an MCP server that reports -32603, and not for what it refuses", async (t) => {
+    let code;
+    const { url } = await startHTTPServer(t, {
+      before: (_, response, message) => {
+        if (message?.method !== "tools/call") return false;
+        const answer = { jsonrpc: "2.0", id: message.id, error: { code, message: "no" } };
+        sendJson(response, answer);
+        return true;
+      },
+    });
+    const breaker = { failures: 2, window: 60_000, cooldown: 60_000 };
+    const { call } = await connected(t, { url, breaker });
+    const outcome = async () => {
+      const { details } = await failure(call("echo", { text: "x" }));
+      return details.rpcCode ?? details.reason;
+    };
+    code = -32602;
+    for (let i = 0; i < 4; i++) assert.equal(await outcome(), -32602);
+    code = -32603;
+    for (let i = 0; i < 2; i++) assert.equal(await outcome(), -32603);
+    assert.equal(await outcome(), "circuit-open");
+  });
+
+  it("the limits and breaker of an importer are named by its namespace", async () => {
     const api = await server();
     const limits = { rate: { calls: 1, per: 60_000 }, queue: 0 };
     const [item] = FromOpenAPI(document, { namespace: "mail", baseUrl: api.url, limits });
@@ -97,7 +126,7 @@ describe("a breaker", () => {
     await assert.rejects(registry.execute("mail.item", { what: "200" }), /\(limits of importer mail\)/);
   });
 
-  it("opens on a server that sends its answers byte by byte, for ever", async () => {
+  it("a breaker opens on a server that sends endless responses byte by byte", async () => {
     const api = await server();
     const config = {
       baseUrl: api.url,
@@ -111,7 +140,7 @@ describe("a breaker", () => {
     }
   });
 
-  it("tries the next call when the one that was tried is aborted", async () => {
+  it("a half-open breaker tries the next call when its probe is aborted", async () => {
     const api = await server();
     const config = { baseUrl: api.url, breaker: { failures: 1, window: 60_000, cooldown: 50 } };
     for (const { call, state } of await bothWays(config)) {
@@ -140,7 +169,7 @@ describe("a breaker", () => {
     }
   });
 
-  it("of an MCP server stays closed for a caller's own short time-outs", async () => {
+  it("the breaker of an MCP server stays closed for a caller's own short time-outs", async () => {
     const registry = new OperationRegistry();
     const hangs = (_, { signal }) =>
       new Promise((_resolve, reject) => signal.addEventListener("abort", reject));

@@ -51,7 +51,7 @@ const refusedWith = (reason) => (error) => {
 };
 
 describe("concurrency", () => {
-  it("10,000 calls against a limit of 16: fair between two callers, nothing lost", async () => {
+  it("10,000 calls against a limit of 16 are fair between two callers, and none is lost", async () => {
     let running = 0;
     let most = 0;
     const order = [];
@@ -93,7 +93,7 @@ describe("concurrency", () => {
     });
   });
 
-  it("beyond the queue a call is refused, and told how long to wait", async () => {
+  it("a call beyond the queue is refused, with how long to wait", async () => {
     const { begun, handler } = gated();
     const registry = registryOf([query("work", handler, { limits: { concurrency: 1, queue: 1 } })]);
     const first = registry.execute("demo.work", 1);
@@ -108,7 +108,7 @@ describe("concurrency", () => {
     assert.equal(registry.stats().limits[0].refused.overloaded, 1);
   });
 
-  it("whoever fills the queue makes room for others", async () => {
+  it("a caller that fills the queue makes room for others", async () => {
     const { begun, handler } = gated();
     const registry = registryOf([query("work", handler, { limits: { concurrency: 1, queue: 4 } })]);
     const call = (id) => registry.execute("demo.work", id, { identity: { id, scopes: [] } });
@@ -126,7 +126,7 @@ describe("concurrency", () => {
     );
   });
 
-  it("a call that fails, at once or later, gives its place back, and rejects with the same error", async () => {
+  it("a call that fails, at once or later, releases its permit, and rejects with the same error", async () => {
     const error = new Error("no");
     const registry = registryOf([
       query(
@@ -153,7 +153,7 @@ describe("concurrency", () => {
     }
   });
 
-  it("an input that is refused, and a caller who may not, take no place", async () => {
+  it("a call with a refused input, or without access, takes no permit", async () => {
     const limits = { rate: { calls: 1, per: 60_000 }, queue: 0 };
     const rules = { accessControl: { requiredScopes: ["work"] }, inputSchema: Type.Number(), limits };
     const registry = registryOf([query("work", (input) => input, rules)]);
@@ -166,7 +166,7 @@ describe("concurrency", () => {
 });
 
 describe("while a call waits", () => {
-  it("its signal lets it go", async () => {
+  it("an aborted signal removes a waiting call from the queue", async () => {
     const { begun, handler } = gated();
     const registry = registryOf([query("work", handler, { limits: { concurrency: 1 } })]);
     const first = registry.execute("demo.work", 1);
@@ -182,7 +182,7 @@ describe("while a call waits", () => {
     assert.equal((await third).data, 3);
   });
 
-  it("its deadline lets it go", async () => {
+  it("a deadline removes a waiting call from the queue", async () => {
     const { begun, handler } = gated();
     const registry = registryOf([query("work", handler, { limits: { concurrency: 1 } })]);
     const first = registry.execute("demo.work", 1);
@@ -195,7 +195,7 @@ describe("while a call waits", () => {
     assert.equal(begun.length, 1);
   });
 
-  it("its patience ends with `timeout`", async () => {
+  it("a call waits no longer than `timeout`", async () => {
     const ticks = async function* () {
       for (;;) yield 1;
     };
@@ -212,7 +212,7 @@ describe("while a call waits", () => {
 });
 
 describe("timeout", () => {
-  it("a handler that never ends gives its place back, and sees its signal aborted", async () => {
+  it("a handler that never ends releases its permit at the timeout, and its signal is aborted", async () => {
     const signals = [];
     const handler = (input, { signal }) => {
       signals.push(signal);
@@ -235,7 +235,7 @@ describe("timeout", () => {
     assert.deepEqual({ running, overrunning }, { running: 0, overrunning: 1 });
   });
 
-  it("a silent stream ends", async () => {
+  it("the timeout ends a silent stream", async () => {
     let ended = 0;
     const handler = async function* () {
       try {
@@ -260,7 +260,7 @@ describe("timeout", () => {
 });
 
 describe("rate", () => {
-  it("no more calls begin in a stretch of time than are allowed", async () => {
+  it("no more calls begin in a period than the rate allows", async () => {
     let began = 0;
     const handler = () => {
       began += 1;
@@ -279,7 +279,7 @@ describe("rate", () => {
     assert.equal(began, 5);
   });
 
-  it("those who wait begin when there is room again, in turn", async () => {
+  it("calls that wait for the rate begin in turn when it allows", async () => {
     const began = [];
     const handler = ({ n }) => began.push(n);
     // Long enough for a busy machine: those who may begin while the event loop stands still begin after it, and a new call could be first.
@@ -291,7 +291,7 @@ describe("rate", () => {
     );
   });
 
-  it("who could only begin after its deadline is refused at once", async () => {
+  it("a call that could only begin after its deadline is refused at once", async () => {
     const registry = registryOf([query("work", () => 1, { limits: { rate: { calls: 1, per: 60_000 } } })]);
     await registry.execute("demo.work", {});
     await assert.rejects(registry.execute("demo.work", {}, { deadline: Date.now() + 5_000 }), (error) => {
@@ -303,7 +303,7 @@ describe("rate", () => {
 });
 
 describe("nested calls", () => {
-  it("never wait for the place of their own parent", async () => {
+  it("nested calls never wait for the permit of their own parent", async () => {
     const limits = { concurrency: 1, queue: 0 };
     const registry = registryOf(
       [
@@ -328,7 +328,7 @@ describe("nested calls", () => {
     assert.equal(registry.stats().limits[0].running, 0);
   });
 
-  it("never wait for it through the call protocol either", async () => {
+  it("nested calls through the call protocol never wait for the permit of their own parent", async () => {
     const callMap = new PendingRequestMap();
     const registry = registryOf(
       [
@@ -344,7 +344,7 @@ describe("nested calls", () => {
     assert.equal((await callMap.call("demo.root", 7)).data, 7);
   });
 
-  it("work that goes on after its call has ended is no longer a part of it", async () => {
+  it("work that goes on after its call has ended is no longer nested in it", async () => {
     const { begun, handler } = gated();
     let later;
     const registry = registryOf(
@@ -364,7 +364,7 @@ describe("nested calls", () => {
     await other;
   });
 
-  it("calls of a stream's handler are a part of it", async () => {
+  it("calls of a stream's handler are nested in it", async () => {
     const registry = registryOf(
       [
         query("leaf", (input) => input),
@@ -381,7 +381,7 @@ describe("nested calls", () => {
 });
 
 describe("streams", () => {
-  it("hold their place until they end, however they do", async () => {
+  it("streams hold their permit until they end in any way", async () => {
     const handler = async function* (input) {
       for (let i = 0; ; i++) {
         if (input === "fail" && i === 2) throw new Error("broken");
@@ -408,7 +408,7 @@ describe("streams", () => {
     assert.equal(running(), 0);
   });
 
-  it("one that waits can be left", async () => {
+  it("a stream that waits for a permit can be left", async () => {
     const handler = async function* () {
       for (;;) yield 1;
     };
@@ -430,7 +430,7 @@ describe("streams", () => {
     assert.equal(registry.stats().limits[0].running, 0);
   });
 
-  it("a handler that returns no stream is told so, and its place is free", async () => {
+  it("a handler that returns no stream is an error, and its permit is released", async () => {
     const handler = Object.defineProperty(() => 7, Symbol.toStringTag, { value: "AsyncGeneratorFunction" });
     const registry = registryOf([stream("odd", handler, { limits: { concurrency: 1, queue: 0 } })]);
     for (let i = 0; i < 2; i++) {
@@ -440,7 +440,7 @@ describe("streams", () => {
 });
 
 describe("several limits", () => {
-  it("a call that waits for one holds no place of the others", async () => {
+  it("a call that waits for one limit holds no permit of the others", async () => {
     const { begun, handler } = gated();
     const registry = registryOf(
       [query("slow", handler, { limits: { concurrency: 1 } }), query("quick", (input) => input)],
@@ -460,7 +460,7 @@ describe("several limits", () => {
     await Promise.all(slow);
   });
 
-  it("an operation that is registered again keeps its places, unless its limits are other ones", async () => {
+  it("an operation that is registered again keeps its permits, unless its limits changed", async () => {
     const { begun, handler } = gated();
     const make = (concurrency) => query("work", handler, { limits: { concurrency, queue: 0 } });
     const registry = registryOf([make(1)]);
@@ -476,7 +476,7 @@ describe("several limits", () => {
 });
 
 describe("options", () => {
-  it("what cannot be meant is refused by name", () => {
+  it("invalid limits are refused by name", () => {
     for (const [limits, field] of [
       [{ concurrency: 0 }, "limits.concurrency"],
       [{ queue: -1 }, "limits.queue"],

@@ -49,7 +49,7 @@ async function watched() {
 }
 
 describe("metrics", () => {
-  it("count calls by operation and outcome, and limits by where they were set", async () => {
+  it("metrics count calls by operation and outcome, and limits by their scope", async () => {
     const server = await watched();
     const post = (body) =>
       fetch(`${server.url}/api/demo/echo`, {
@@ -80,7 +80,7 @@ describe("metrics", () => {
     for (const [series, value] of Object.entries(expected)) assert.equal(values.get(series), value, series);
   });
 
-  it("are what the dashboard asks for", async () => {
+  it("metrics have every series that the dashboard queries", async () => {
     const server = await watched();
     await fetch(`${server.url}/api/pets`);
     const { text } = await metricsOf(server);

@@ -7,6 +7,7 @@ import { createMCPClient, FromOpenAPI, OperationRegistry } from "@alkdev/operati
 import { serve } from "@alkdev/operations/serve";
 import { Type } from "@sinclair/typebox";
 import { answers, documentOf, sendJson, serve as upstream } from "../http/support.mjs";
+import { until } from "../support/waiting.mjs";
 
 const document = documentOf({
   "/item/{what}": {
@@ -50,7 +51,12 @@ async function served(operations, options = {}, registryOptions = {}) {
   const registry = new OperationRegistry(registryOptions);
   registry.registerAll(operations);
   const tokens = { ada: { id: "ada", scopes: [] }, bob: { id: "bob", scopes: [] } };
-  const server = await serve(registry, { doors: { http: true, mcp: true }, tokens, ...options });
+  const server = await serve(registry, {
+    doors: { http: true, mcp: true },
+    tokens,
+    anonymous: true,
+    ...options,
+  });
   after(() => server.close({ drain: 0 }));
   const call = (operation, what, { token = "ada", ...init } = {}) =>
     fetch(`${server.url}/api/api/${operation}`, {
@@ -70,12 +76,8 @@ async function bothPaths(make) {
   return [native, javascript];
 }
 
-const until = async (holds) => {
-  while (!holds()) await wait(1);
-};
-
 describe("the HTTP door", () => {
-  it("says 503 and 429 with Retry-After, whoever answers", async () => {
+  it("the HTTP door responds 503 and 429 with Retry-After, from native code and from JavaScript", async () => {
     const api = await gatedServer();
     const make = (accessControl) =>
       FromOpenAPI(document, {
@@ -121,7 +123,7 @@ describe("the HTTP door", () => {
     assert.deepEqual(told[0], told[1]);
   });
 
-  it("a stream holds its place as long as it runs", async () => {
+  it("a stream at the HTTP door holds its permit as long as it runs", async () => {
     const api = await gatedServer();
     const make = (accessControl) =>
       FromOpenAPI(document, {
@@ -145,7 +147,7 @@ describe("the HTTP door", () => {
     }
   });
 
-  it("a client that leaves while it waits, leaves the queue", async () => {
+  it("a client that disconnects while it waits leaves the queue", async () => {
     const api = await gatedServer();
     const make = (accessControl) =>
       FromOpenAPI(document, {
@@ -171,7 +173,7 @@ describe("the HTTP door", () => {
 });
 
 describe("one limit for both pipelines", () => {
-  it("calls in JavaScript and native ones share the places of an adapter", async () => {
+  it("calls in JavaScript and native ones share the permits of an adapter", async () => {
     const api = await gatedServer();
     const operations = FromOpenAPI(document, {
       namespace: "api",
@@ -203,7 +205,7 @@ describe("one limit for both pipelines", () => {
     assert.deepEqual([stats.scope, stats.name, stats.admitted, stats.running], ["adapter", "api", 120, 0]);
   });
 
-  it("native calls wait their turn, caller by caller", async () => {
+  it("native calls wait in turn, caller by caller", async () => {
     const api = await gatedServer();
     const operations = FromOpenAPI(document, {
       namespace: "api",
@@ -235,7 +237,7 @@ describe("one limit for both pipelines", () => {
 });
 
 describe("a breaker", () => {
-  it("opens, half-opens and closes on a server that fails and recovers, whoever answers", async () => {
+  it("a breaker opens, half-opens and closes on a server that fails and recovers, natively and in JavaScript", async () => {
     const api = await gatedServer();
     const make = (accessControl) =>
       FromOpenAPI(document, {
@@ -280,7 +282,7 @@ describe("a breaker", () => {
     }
   });
 
-  it("opens when nobody is there, and stays closed for a caller's own short deadlines", async () => {
+  it("a breaker opens when the server is down, and stays closed for a caller's own short deadlines", async () => {
     const api = await gatedServer();
     const config = {
       namespace: "api",
@@ -306,7 +308,7 @@ describe("a breaker", () => {
 });
 
 describe("the MCP door", () => {
-  it("tells a model what to do, and programs how long to wait", async () => {
+  it("the MCP door says what to do to a model, and how long to wait to programs", async () => {
     const api = await gatedServer();
     const operations = FromOpenAPI(document, {
       namespace: "api",
@@ -329,7 +331,7 @@ describe("the MCP door", () => {
     assert.ok(details.retryAfter > 30_000);
   });
 
-  it("limits the tools of an MCP server, and its breaker opens when the server has gone", async () => {
+  it("an MCP server's tools are limited, and its breaker opens when the server is gone", async () => {
     const registry = new OperationRegistry();
     registry.register({
       namespace: "demo",

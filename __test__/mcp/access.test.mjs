@@ -30,14 +30,14 @@ async function inStep(test, more = {}) {
 }
 
 describe("accessControl of an MCP server", { concurrency: true }, () => {
-  it("protects all its tools", async (t) => {
+  it("accessControl of an MCP server protects all its tools", async (t) => {
     const { call } = await connected(t, stdio([], { accessControl: admin }));
     const denied = await failure(call("echo", { text: "a" }));
     assert.equal(denied.code, "ACCESS_DENIED");
     assert.equal((await call("echo", { text: "a" }, who)).data[0].text, "a");
   });
 
-  it("may be a function of each tool", async (t) => {
+  it("accessControl of an MCP server may be a function of each tool", async (t) => {
     const accessControl = ({ _meta }) => (_meta.annotations?.readOnlyHint ? { requiredScopes: [] } : admin);
     const { call } = await connected(t, stdio([], { accessControl }));
     assert.equal((await call("echo", { text: "a" })).data[0].text, "a");
@@ -45,7 +45,7 @@ describe("accessControl of an MCP server", { concurrency: true }, () => {
     assert.equal((await call("person", {}, who)).data.name, "Ada");
   });
 
-  it("leaves a tool out for which the function has no rules", async (t) => {
+  it("a tool for which accessControl returns no rules is left out", async (t) => {
     const accessControl = ({ name }) => {
       if (name === "echo") return undefined;
       if (name === "person") throw new Error("no idea");
@@ -60,13 +60,13 @@ describe("accessControl of an MCP server", { concurrency: true }, () => {
     assert.deepEqual(tool("fail").accessControl, admin);
   });
 
-  it("that is none is refused by its place", async () => {
+  it("an invalid accessControl of an MCP server is refused with its path", async () => {
     const error = await failure(createMCPClient("x", stdio([], { accessControl: { requiredScopes: "a" } })));
     assert.equal(error.code, "VALIDATION_ERROR");
     assert.match(error.message, /accessControl\/requiredScopes/);
   });
 
-  it("holds for what a server says later too", async (t) => {
+  it("accessControl of an MCP server holds for tools that it adds later", async (t) => {
     const { registry, describeAnew } = await inStep(t, { accessControl: admin });
     await describeAnew("juggle", "first");
     assert.equal((await failure(registry.execute("s.juggle", {}, {}))).code, "ACCESS_DENIED");
@@ -77,7 +77,7 @@ describe("accessControl of an MCP server", { concurrency: true }, () => {
 });
 
 describe("a rule that was set on an imported tool", { concurrency: true }, () => {
-  it("survives a changed description, on the registered operation", async (t) => {
+  it("a rule that was set on an imported tool survives a changed description, on the registered operation", async (t) => {
     const { registry, describeAnew } = await inStep(t);
     await describeAnew("juggle", "first");
     registry.register({ ...registry.get("s.juggle"), accessControl: admin });
@@ -87,7 +87,7 @@ describe("a rule that was set on an imported tool", { concurrency: true }, () =>
     assert.equal((await registry.execute("s.juggle", {}, who)).data[0].text, "juggle works");
   });
 
-  it("survives a changed description, on the tool of the wrapper", async (t) => {
+  it("a rule that was set on an imported tool survives a changed description, on the tool of the wrapper", async (t) => {
     const { loader, registry, describeAnew } = await inStep(t);
     await describeAnew("juggle", "first");
     const tool = () => loader.getClient("s").tools.find(({ name }) => name === "juggle");
@@ -97,7 +97,7 @@ describe("a rule that was set on an imported tool", { concurrency: true }, () =>
     assert.equal((await failure(registry.execute("s.juggle", {}, {}))).code, "ACCESS_DENIED");
   });
 
-  it("survives a tool that goes and comes back", async (t) => {
+  it("a rule that was set on an imported tool survives a tool that goes and comes back", async (t) => {
     const { registry, say, describeAnew } = await inStep(t);
     await describeAnew("juggle", "first");
     registry.register({ ...registry.get("s.juggle"), accessControl: admin });
@@ -107,7 +107,7 @@ describe("a rule that was set on an imported tool", { concurrency: true }, () =>
     assert.equal((await failure(registry.execute("s.juggle", {}, {}))).code, "ACCESS_DENIED");
   });
 
-  it("does not stand in the way of stricter ones of the function", async (t) => {
+  it("a rule that was set on an imported tool does not weaken stricter ones of the function", async (t) => {
     const accessControl = ({ description }) => (description === "dangerous" ? admin : { requiredScopes: [] });
     const { registry, describeAnew } = await inStep(t, { accessControl });
     await describeAnew("juggle", "harmless");

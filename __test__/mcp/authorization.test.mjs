@@ -29,7 +29,7 @@ function user() {
 const isOpen = (method) => /^(server|initialize|notifications)/.test(method ?? "");
 
 describe("a token is asked for", () => {
-  it("when the list of tools needs one and the handshake does not", async (t) => {
+  it("a token is requested when the list of tools needs one and the handshake does not", async (t) => {
     const { server } = await guarded(t, (method) => (isOpen(method) ? undefined : "tools"));
     const { asked, onAuthorize } = user();
     const { call } = await connected(t, { url: server.url, oauth: { onAuthorize } });
@@ -37,7 +37,7 @@ describe("a token is asked for", () => {
     assert.deepEqual(asked, ["tools"]);
   });
 
-  it("when only a call needs one, once for all calls at the time", async (t) => {
+  it("a token is requested when only a call needs one, once for all concurrent calls", async (t) => {
     const { server, authorization } = await guarded(t, (method) =>
       method === "tools/call" ? "tools" : undefined,
     );
@@ -54,7 +54,7 @@ describe("a token is asked for", () => {
     assert.deepEqual(authorization.events, ["registered", "authorized", "token"]);
   });
 
-  it("and without `oauth` the call says so, and that nothing was carried out", async (t) => {
+  it("without `oauth`, a call that needs a token says so, and that nothing was carried out", async (t) => {
     const { server } = await guarded(t, (method) => (method === "tools/call" ? "tools" : undefined));
     const { call } = await connected(t, { url: server.url });
     const error = await failure(call("echo", { text: "a" }));
@@ -63,7 +63,7 @@ describe("a token is asked for", () => {
     assert.equal(error.details.delivery, "none");
   });
 
-  it("from another authorization server, if the resource has moved there", async (t) => {
+  it("a token is requested from another authorization server if the resource has moved there", async (t) => {
     const first = await startAuthorizationServer(t);
     const second = await startAuthorizationServer(t);
     let current = first;
@@ -81,7 +81,7 @@ describe("a token is asked for", () => {
 });
 
 describe("a token that allows more", () => {
-  it("is asked for with what was allowed before", async (t) => {
+  it("a token with more scopes is requested together with the scopes granted before", async (t) => {
     const { server } = await guarded(t, (method) => (method === "tools/call" ? "write" : "tools"));
     const { asked, onAuthorize } = user();
     const { call } = await connected(t, { url: server.url, oauth: { onAuthorize } });
@@ -93,7 +93,7 @@ describe("a token that allows more", () => {
     );
   });
 
-  it("is asked for three times at most; then the error names it, and the user is left in peace", async (t) => {
+  it("more scopes are requested three times at most; then the error names them", async (t) => {
     // What the user allows is never enough.
     const { server } = await guarded(t, (method) => (isOpen(method) ? "tools" : "more"), {});
     const asked = [];
@@ -112,7 +112,7 @@ describe("a token that allows more", () => {
     assert.ok(asked.slice(1).every((scope) => scope.split(" ").includes("tools")));
   });
 
-  it("and a user who refuses it: the call fails and names the scope", async (t) => {
+  it("a call fails and names the scope if the user refuses it", async (t) => {
     const { server } = await guarded(t, (method) => (method === "tools/call" ? "write" : "tools"));
     let visits = 0;
     const onAuthorize = (page) => {
@@ -130,7 +130,7 @@ describe("a token that allows more", () => {
 });
 
 describe("a client that is described at an address", () => {
-  it("needs no registration where the authorization server reads it", async (t) => {
+  it("a client described at an address needs no registration if the authorization server supports it", async (t) => {
     const metadata = { client_id_metadata_document_supported: true };
     const { server, authorization } = await guarded(t, undefined, { metadata });
     const clientMetadataUrl = "https://client.example/metadata.json";
@@ -144,7 +144,7 @@ describe("a client that is described at an address", () => {
     assert.deepEqual(authorization.events, ["authorized", "token"]);
   });
 
-  it("is registered elsewhere", async (t) => {
+  it("a client described at an address is registered if the authorization server does not support that", async (t) => {
     const { server, authorization } = await guarded(t);
     const clientMetadataUrl = "https://client.example/metadata.json";
     await connected(t, { url: server.url, oauth: { onAuthorize: visit, clientMetadataUrl } });
@@ -165,7 +165,7 @@ describe("a program without a user", () => {
     "a secret": { clientId: "robot", clientSecret: "s3cret-of-robot" },
     "a key": { clientId: "robot", privateKey },
   })) {
-    it(`gets a token with ${how}, and another when that is of no use any more`, async (t) => {
+    it(`a program without a user gets a token with ${how}, and another when that is invalid`, async (t) => {
       const { server, authorization } = await guarded(t, undefined, { metadata, programs });
       const oauth = { clientCredentials: credentials };
       const { call } = await connected(t, { url: server.url, oauth });
@@ -176,7 +176,7 @@ describe("a program without a user", () => {
     });
   }
 
-  it("with a wrong secret, or a wrong key, is told so, and nothing of it is shown", async (t) => {
+  it("a program with a wrong secret or key gets an error that does not show it", async (t) => {
     const { server } = await guarded(t, undefined, { metadata, programs });
     const other = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
     for (const credentials of [
@@ -193,7 +193,7 @@ describe("a program without a user", () => {
     }
   });
 
-  it("must have either a secret or a key", async () => {
+  it("a program without a user must have either a secret or a key", async () => {
     for (const clientCredentials of [
       { clientId: "robot" },
       { clientId: "robot", clientSecret: "a", privateKey: "b" },

@@ -11,7 +11,7 @@ for (const [transport, start] of Object.entries({
   HTTP: (t) => startHTTPServer(t).then(({ url }) => ({ url })),
 })) {
   describe(`over ${transport}`, () => {
-    it("resources are listed and read", async (t) => {
+    it(`resources are listed and read over ${transport}`, async (t) => {
       const { wrapper } = await connected(t, await start(t));
       const resources = await wrapper.listResources();
       assert.deepEqual(resources[0], { uri: "test://notes/1", name: "First note", mimeType: "text/plain" });
@@ -22,7 +22,7 @@ for (const [transport, start] of Object.entries({
       ]);
     });
 
-    it("prompts are listed and filled in", async (t) => {
+    it(`prompts are listed and filled in over ${transport}`, async (t) => {
       const { wrapper } = await connected(t, await start(t));
       const prompts = await wrapper.listPrompts();
       assert.equal(prompts[0].name, "greet");
@@ -31,7 +31,7 @@ for (const [transport, start] of Object.entries({
       assert.deepEqual(messages, [{ role: "user", content: { type: "text", text: "Say hello to Ada" } }]);
     });
 
-    it("what is not there is an error that names it", async (t) => {
+    it(`an unknown resource or prompt is an error that names it, over ${transport}`, async (t) => {
       const { wrapper } = await connected(t, await start(t));
       const missing = await failure(wrapper.readResource("test://nothing"));
       assert.ok(missing instanceof CallError);
@@ -44,13 +44,13 @@ for (const [transport, start] of Object.entries({
   });
 }
 
-it("a server without them has empty lists", async (t) => {
+it("a server without resources and prompts has empty lists of them", async (t) => {
   const { wrapper } = await connected(t, stdio(["no-resources"]));
   assert.deepEqual(await wrapper.listResources(), []);
   assert.deepEqual(await wrapper.listPrompts(), []);
 });
 
-it("lists end when a cursor repeats", async (t) => {
+it("lists of resources and prompts end when a cursor repeats", async (t) => {
   const { wrapper } = await connected(t, stdio(["repeating-resources"]));
   assert.equal((await wrapper.listResources()).length, 2);
 });

@@ -13,7 +13,7 @@ const cancellations = (messages) => messages.filter(({ method }) => method === "
 const callOf = (messages, tool) => messages.find(({ params }) => params?.name === tool);
 
 describe("arguments", () => {
-  it("arrive as they were given", async (t) => {
+  it("arguments of a tool arrive as they were given", async (t) => {
     const { ask } = await connected(t, stdio());
     const input = {
       text: 'quotes " and \\ and \u2028 and 🎉',
@@ -28,14 +28,14 @@ describe("arguments", () => {
     assert.deepEqual(Object.keys(back), ["__proto__", "constructor"]);
   });
 
-  it("may be missing", async (t) => {
+  it("arguments of a tool may be missing", async (t) => {
     const { wrapper } = await connected(t, stdio());
     const tool = wrapper.tools.find(({ name }) => name === "arguments");
     const envelope = await tool.handler(undefined, {});
     assert.equal(envelope.data[0].text, "{}");
   });
 
-  it("that are no object, or no JSON, are refused before anything is sent", async (t) => {
+  it("arguments that are no object, or no JSON, are refused before anything is sent", async (t) => {
     const { wrapper, ask } = await connected(t, stdio());
     const tool = wrapper.tools.find(({ name }) => name === "arguments");
     const circular = {};
@@ -50,7 +50,7 @@ describe("arguments", () => {
 });
 
 describe("many calls at once", () => {
-  it("each get their own answer", async (t) => {
+  it("many calls at once each get their own response", async (t) => {
     const { call } = await connected(t, stdio());
     const texts = Array.from({ length: 200 }, (_, i) => `call ${i}`);
     const answers = await Promise.all(texts.map((text) => call("echo", { text })));
@@ -60,7 +60,7 @@ describe("many calls at once", () => {
     );
   });
 
-  it("arrive in the order in which they were made, with options and without", async (t) => {
+  it("calls arrive in the order in which they were made, with options and without", async (t) => {
     const { call, ask } = await connected(t, stdio());
     const texts = Array.from({ length: 30 }, (_, i) => `line\n"${i}" \u2028`);
     const options = (i) => (i % 5 === 3 ? { metadata: { timeout: 50_000 } } : {});
@@ -72,7 +72,7 @@ describe("many calls at once", () => {
     );
   });
 
-  it("one that is aborted before the others are sent has its end, and harms none", async (t) => {
+  it("a call that is aborted before the others are sent ends, and harms no other", async (t) => {
     const { call, ask } = await connected(t, stdio());
     const controller = new AbortController();
     const first = call("echo", { text: "first" });
@@ -85,7 +85,7 @@ describe("many calls at once", () => {
     await toldToStop(ask, "never");
   });
 
-  it("a slow one does not hold up a quick one", async (t) => {
+  it("a slow call does not delay a quick one", async (t) => {
     const { call } = await connected(t, stdio());
     const controller = new AbortController();
     const slow = failure(call("never", {}, { signal: controller.signal }));
@@ -96,7 +96,7 @@ describe("many calls at once", () => {
 });
 
 describe("a time limit", { concurrency: true }, () => {
-  it("of the server: TIMEOUT, and the server is told", async (t) => {
+  it("the server's time limit ends a call with TIMEOUT, and cancels it at the server", async (t) => {
     const { call, ask } = await connected(t, stdio([], { timeout: 300 }));
     const error = await failure(call("never"));
     assert.ok(error instanceof CallError);
@@ -108,7 +108,7 @@ describe("a time limit", { concurrency: true }, () => {
     await toldToStop(ask, "never");
   });
 
-  it("of one call, in its metadata", async (t) => {
+  it("a call can have a time limit in its metadata", async (t) => {
     const { call, ask } = await connected(t, stdio());
     const error = await failure(call("never", {}, { metadata: { timeout: 200 } }));
     assert.equal(error.code, "TIMEOUT");
@@ -116,13 +116,13 @@ describe("a time limit", { concurrency: true }, () => {
     await toldToStop(ask, "never");
   });
 
-  it("of one call may be longer than that of the server", async (t) => {
+  it("the time limit of a call may be longer than that of the server", async (t) => {
     const { call } = await connected(t, stdio([], { timeout: 100 }));
     const envelope = await call("wait", { steps: 3, pause: 100 }, { metadata: { timeout: 60_000 } });
     assert.equal(envelope.data[0].text, "done after 3");
   });
 
-  it("that is no number is refused", async (t) => {
+  it("a time limit that is no number is refused", async (t) => {
     const { call } = await connected(t, stdio());
     for (const timeout of [0, -1, Number.NaN, "soon"]) {
       const error = await failure(call("echo", { text: "a" }, { metadata: { timeout } }));
@@ -131,13 +131,13 @@ describe("a time limit", { concurrency: true }, () => {
     }
   });
 
-  it("starts anew with progress when asked to", async (t) => {
+  it("progress restarts the time limit if that is configured", async (t) => {
     const { call } = await connected(t, stdio([], { timeout: 3_000, resetTimeoutOnProgress: true }));
     const envelope = await call("wait", { steps: 8, pause: 500 });
     assert.equal(envelope.data[0].text, "done after 8");
   });
 
-  it("does not start anew otherwise", async (t) => {
+  it("progress does not restart the time limit by default", async (t) => {
     const { call } = await connected(t, stdio());
     const seen = [];
     const onProgress = (progress) => seen.push(progress);
@@ -149,7 +149,7 @@ describe("a time limit", { concurrency: true }, () => {
     });
   });
 
-  it("also is the deadline of a call through the protocol", async (t) => {
+  it("a time limit is also the deadline of a call through the protocol", async (t) => {
     const { registry, ask } = await connected(t, stdio());
     const callMap = new PendingRequestMap();
     callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
@@ -161,7 +161,7 @@ describe("a time limit", { concurrency: true }, () => {
 });
 
 describe("a signal", () => {
-  it("that aborts a call: ABORTED, and the server is told", async (t) => {
+  it("a signal that is aborted ends a call with ABORTED, and cancels it at the server", async (t) => {
     const { call, ask } = await connected(t, stdio());
     const controller = new AbortController();
     const pending = failure(call("never", {}, { signal: controller.signal }));
@@ -174,7 +174,7 @@ describe("a signal", () => {
     await toldToStop(ask, "never");
   });
 
-  it("that was aborted before: nothing is sent", async (t) => {
+  it("a call with an aborted signal sends nothing", async (t) => {
     const { call, tool, ask } = await connected(t, stdio());
     const path = join(temporaryFolder(t), "mark");
     const signal = AbortSignal.abort();
@@ -186,7 +186,7 @@ describe("a signal", () => {
     assert.throws(() => readFileSync(path));
   });
 
-  it("is let go of when the call is over", async (t) => {
+  it("a call that is over has removed its listener from the signal", async (t) => {
     const { call } = await connected(t, stdio());
     const { signal } = new AbortController();
     let listening = 0;
@@ -203,7 +203,7 @@ describe("a signal", () => {
     assert.equal(listening, 0);
   });
 
-  it("after the end changes nothing", async (t) => {
+  it("aborting after the end of a call changes nothing", async (t) => {
     const { call, ask } = await connected(t, stdio());
     const controller = new AbortController();
     await call("echo", { text: "a" }, { signal: controller.signal });
@@ -213,7 +213,7 @@ describe("a signal", () => {
 });
 
 describe("progress", () => {
-  it("reaches onProgress, in order, before the result", async (t) => {
+  it("progress reaches onProgress, in order, before the result", async (t) => {
     const { call } = await connected(t, stdio());
     const seen = [];
     await call("wait", { steps: 5 }, { onProgress: (progress) => seen.push(progress) });
@@ -223,7 +223,7 @@ describe("progress", () => {
     );
   });
 
-  it("of calls at the same time is kept apart", async (t) => {
+  it("progress of concurrent calls is not mixed up", async (t) => {
     const { call } = await connected(t, stdio());
     const counts = await Promise.all(
       [1, 2, 3, 4, 5].map(async (steps) => {
@@ -235,7 +235,7 @@ describe("progress", () => {
     assert.deepEqual(counts, [1, 2, 3, 4, 5]);
   });
 
-  it("a listener that throws harms neither the call nor the process", async (t) => {
+  it("an onProgress that throws harms neither the call nor the process", async (t) => {
     const { call } = await connected(t, stdio());
     const onProgress = () => {
       throw new Error("no, thank you");
@@ -246,7 +246,7 @@ describe("progress", () => {
 });
 
 describe("what the server refuses", () => {
-  it("is EXECUTION_ERROR with the server's code and words", async (t) => {
+  it("a call that the server refuses is EXECUTION_ERROR with the server's code and message", async (t) => {
     const { wrapper } = await connected(t, stdio(["forgetful"]));
     const tool = wrapper.tools.find(({ name }) => name === "echo");
     const error = await failure(tool.handler({ text: "a" }, {}));

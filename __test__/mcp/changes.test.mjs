@@ -7,7 +7,7 @@ import { until } from "./support/processes.mjs";
 import { connected, stdio } from "./support/servers.mjs";
 
 describe("notifications/tools/list_changed", () => {
-  it("refreshes the tools and tells the listeners", async (t) => {
+  it("tools/list_changed refreshes the tools and notifies the listeners", async (t) => {
     const { wrapper, call, registry } = await connected(t, stdio());
     const before = wrapper.tools.length;
     const told = [];
@@ -20,14 +20,14 @@ describe("notifications/tools/list_changed", () => {
     assert.equal((await call("juggle")).data[0].text, "juggle works");
   });
 
-  it("many in a row end with the newest list", async (t) => {
+  it("many list changes in a row end with the newest list", async (t) => {
     const { wrapper, call } = await connected(t, stdio());
     const before = wrapper.tools.length;
     await Promise.all(Array.from({ length: 20 }, (_, i) => call("learn", { name: `trick-${i}` })));
     await until(() => wrapper.tools.length === before + 20, "all are there");
   });
 
-  it("a listener that left is told nothing, one that throws harms nobody", async (t) => {
+  it("a listener that was removed is not notified, and one that throws harms no other", async (t) => {
     const { wrapper, call } = await connected(t, stdio());
     let gone = 0;
     let there = 0;
@@ -43,7 +43,7 @@ describe("notifications/tools/list_changed", () => {
     assert.equal(gone, 0);
   });
 
-  it("also arrives over HTTP, on the standing stream", async (t) => {
+  it("tools/list_changed arrives over HTTP, on the standing stream", async (t) => {
     const { url } = await startHTTPServer(t, { standingStream: true });
     const { wrapper, call } = await connected(t, { url });
     let told = 0;
@@ -53,7 +53,7 @@ describe("notifications/tools/list_changed", () => {
     assert.ok(wrapper.tools.some(({ name }) => name === "juggle"));
   });
 
-  it("also arrives over HTTP, on the stream of the call", async (t) => {
+  it("tools/list_changed arrives over HTTP, on the stream of the call", async (t) => {
     const { url } = await startHTTPServer(t, { answers: "sse" });
     const { wrapper, call } = await connected(t, { url });
     await call("learn", { name: "juggle" });

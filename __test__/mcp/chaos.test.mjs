@@ -12,7 +12,7 @@ const CALLS = 600;
 const AT_ONCE = 8;
 
 describe("a server that crashes every 50 calls", () => {
-  it("gives each call one outcome, runs nothing twice and leaves no process", async (t) => {
+  it("a server that crashes every 50 calls gives each call one outcome, runs nothing twice and leaves no process", async (t) => {
     const record = join(temporaryFolder(t), "record");
     const starts = startsFile(t);
     const env = { RECORD: record, STARTS_FILE: starts.path };

@@ -19,13 +19,13 @@ function collectAllTheTime(test) {
 }
 
 describe("while garbage is collected", () => {
-  it("connections come about", async (t) => {
+  it("clients connect while garbage is collected", async (t) => {
     collectAllTheTime(t);
     const { call } = await connected(t, stdio(["ignores-discover"]));
     assert.equal((await call("echo", { text: "here" })).data[0].text, "here");
   });
 
-  it("calls are answered, although nobody holds the client", async (t) => {
+  it("calls get responses during garbage collection, although nothing references the client", async (t) => {
     collectAllTheTime(t);
     const starts = startsFile(t);
     const config = stdio([], { env: { STARTS_FILE: starts.path } });
@@ -35,7 +35,7 @@ describe("while garbage is collected", () => {
     assert.equal((await calls[0]).data[0].text, "done after 5");
   });
 
-  it("questions are answered", async (t) => {
+  it("elicitations get responses while garbage is collected", async (t) => {
     collectAllTheTime(t);
     const onElicitation = () =>
       new Promise((resolve) => setTimeout(resolve, 300, { action: "accept", content: { name: "Ada" } }));
@@ -43,7 +43,7 @@ describe("while garbage is collected", () => {
     assert.equal((await ask("elicit")).result.content.name, "Ada");
   });
 
-  it("a registry keeps its tools alive", async (t) => {
+  it("a registry keeps the tools of a client alive", async (t) => {
     const starts = startsFile(t);
     const registry = new OperationRegistry();
     const config = stdio([], { env: { STARTS_FILE: starts.path } });
@@ -56,7 +56,7 @@ describe("while garbage is collected", () => {
   });
 });
 
-it("a client that nobody holds any more ends its server", async (t) => {
+it("a client that is no longer referenced ends its server", async (t) => {
   const starts = startsFile(t);
   const config = stdio(["family"], { env: { STARTS_FILE: starts.path } });
   await (async () => {

@@ -15,7 +15,7 @@ function serving(registry) {
 }
 
 describe("through the call protocol", () => {
-  it("a tool is called like any operation", async (t) => {
+  it("a tool is called through the call protocol like any operation", async (t) => {
     const { registry } = await connected(t, stdio());
     const callMap = serving(registry);
     const envelope = await callMap.call("test.echo", { text: "hello" });
@@ -24,13 +24,13 @@ describe("through the call protocol", () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("a tool that fails is a response, and no error", async (t) => {
+  it("a tool that fails is a response over the call protocol, not an error", async (t) => {
     const { registry } = await connected(t, stdio());
     const envelope = await serving(registry).call("test.fail", {});
     assert.equal(envelope.meta.isError, true);
   });
 
-  it("an abort reaches the server", async (t) => {
+  it("an abort through the call protocol reaches the server", async (t) => {
     const { registry, ask } = await connected(t, stdio());
     const callMap = serving(registry);
     let requestId;
@@ -47,7 +47,7 @@ describe("through the call protocol", () => {
     );
   });
 
-  it("a lost server is EXECUTION_ERROR on the other side too", async (t) => {
+  it("a lost server is EXECUTION_ERROR on the other side of the call protocol, too", async (t) => {
     const { registry } = await connected(t, stdio());
     const error = await failure(serving(registry).call("test.die", {}));
     assert.equal(error.code, "EXECUTION_ERROR");

@@ -14,7 +14,7 @@ import { connected, failure, stdio } from "./support/servers.mjs";
 describe("a configuration with two ways to a server", () => {
   const log = collectLog();
 
-  it("with a URL and a command uses the URL, and says so", async () => {
+  it("a configuration with a URL and a command uses the URL, and says so", async () => {
     const config = { ...stdio(), url: "http://127.0.0.1:9/mcp", reconnect: false, connectTimeout: 2_000 };
     await failure(createMCPClient("both", config));
     const told = log.filter(({ text }) => text.includes("url is used, and command is ignored"));
@@ -24,7 +24,7 @@ describe("a configuration with two ways to a server", () => {
 });
 
 describe("a configuration", () => {
-  it("without a server says what is missing", async () => {
+  it("a configuration without a server says what is missing", async () => {
     const error = await failure(createMCPClient("nowhere", {}));
     assert.ok(error instanceof CallError);
     assert.equal(error.code, "EXECUTION_ERROR");
@@ -44,7 +44,7 @@ describe("a configuration", () => {
     ["url", { url: "file:///etc/hosts" }],
     ["headers", { url: "http://127.0.0.1:1/", headers: { a: 1 } }],
   ]) {
-    it(`with a wrong ${field} (${JSON.stringify(config)}) names it`, async () => {
+    it(`a configuration with a wrong ${field} (${JSON.stringify(config)}) names it`, async () => {
       const error = await failure(createMCPClient("wrong", config));
       assert.ok(error instanceof CallError, String(error));
       assert.equal(error.code, "VALIDATION_ERROR", error.message);
@@ -53,7 +53,7 @@ describe("a configuration", () => {
     });
   }
 
-  it("that is no object, or a name that is no text, is refused", async () => {
+  it("a configuration that is no object, or a name that is no string, is refused", async () => {
     for (const config of [undefined, null, 7, "node server.js"]) {
       assert.equal((await failure(createMCPClient("wrong", config))).code, "VALIDATION_ERROR");
     }
@@ -64,7 +64,7 @@ describe("a configuration", () => {
 });
 
 describe("a stdio server", { concurrency: true }, () => {
-  it("gives a wrapper with its name, a client and the tools", async (t) => {
+  it("createMCPClient gives a wrapper with its name, a client and the tools of a stdio server", async (t) => {
     const { wrapper, call } = await connected(t, stdio());
     assert.equal(wrapper.name, "test");
     assert.ok(wrapper.client);
@@ -72,14 +72,14 @@ describe("a stdio server", { concurrency: true }, () => {
     assert.equal((await call("echo", { text: "hello" })).data[0].text, "hello");
   });
 
-  it("is found in PATH", async (t) => {
+  it("the command of a stdio server is found in PATH", async (t) => {
     const { command, ...config } = stdio();
     const env = { PATH: `${dirname(command)}${delimiter}${process.env.PATH}` };
     const { call } = await connected(t, { ...config, command: "node", env });
     assert.equal((await call("echo", { text: "hello" })).data[0].text, "hello");
   });
 
-  it("that only speaks an old revision, or ignores what it does not know, is connected all the same", async (t) => {
+  it("a stdio server that only speaks an old revision, or ignores what it does not know, is connected", async (t) => {
     for (const traits of [
       ["old"],
       ["ignores-discover"],
@@ -92,27 +92,27 @@ describe("a stdio server", { concurrency: true }, () => {
     }
   });
 
-  it("that does not exist: the program is named", async () => {
+  it("a stdio server whose program does not exist is an error that names it", async () => {
     const error = await failure(createMCPClient("missing", { command: "no-such-program-at-all" }));
     assert.equal(error.code, "EXECUTION_ERROR");
     assert.match(error.message, /no-such-program-at-all/);
     assert.match(error.message, /missing/);
   });
 
-  it("in a folder that does not exist: the folder is named", async () => {
+  it("a stdio server in a folder that does not exist is an error that names the folder", async () => {
     const error = await failure(createMCPClient("missing", stdio([], { cwd: "/no/such/folder" })));
     assert.equal(error.code, "EXECUTION_ERROR");
     assert.match(error.message, /its folder '\/no\/such\/folder' does not exist/);
   });
 
-  it("in a folder that is a file: the file is named", async () => {
+  it("a stdio server in a folder that is a file is an error that names the file", async () => {
     const cwd = fileURLToPath(import.meta.url);
     const error = await failure(createMCPClient("missing", stdio([], { cwd })));
     assert.equal(error.code, "EXECUTION_ERROR");
     assert.ok(error.message.includes(`its folder '${cwd}' is not a folder`), error.message);
   });
 
-  it("that crashes at start: exit code and last words", async (t) => {
+  it("a stdio server that crashes at start is an error with its exit code and last output", async (t) => {
     const starts = startsFile(t);
     const config = stdio(["crash"], { env: { STARTS_FILE: starts.path } });
     const error = await failure(createMCPClient("broken", config));
@@ -124,13 +124,15 @@ describe("a stdio server", { concurrency: true }, () => {
     await untilDead(starts.all());
   });
 
-  it("that is killed at start: the signal", { skip: notOn("win32") }, async () => {
+  it("a stdio server that is killed at start is an error with the signal", {
+    skip: notOn("win32"),
+  }, async () => {
     const error = await failure(createMCPClient("broken", stdio(["crash-by-signal"])));
     assert.equal(error.code, "EXECUTION_ERROR");
     assert.match(error.message, /signal 9|SIGKILL/);
   });
 
-  it("that closes its output without ending: an error, and no process", async (t) => {
+  it("a stdio server that closes its output without ending is an error, and leaves no process", async (t) => {
     const starts = startsFile(t);
     const env = { STARTS_FILE: starts.path };
     const error = await failure(createMCPClient("mute", stdio(["closes-stdout", "stubborn"], { env })));
@@ -139,7 +141,7 @@ describe("a stdio server", { concurrency: true }, () => {
   });
 
   for (const trait of ["silent", "silent-list", "deaf"]) {
-    it(`that is ${trait}: TIMEOUT, and no process`, async (t) => {
+    it(`a stdio server that is ${trait} fails with TIMEOUT, and leaves no process`, async (t) => {
       const starts = startsFile(t);
       const env = { STARTS_FILE: starts.path };
       const config = stdio([trait, "family"], { connectTimeout: 1_000, env });
@@ -151,14 +153,14 @@ describe("a stdio server", { concurrency: true }, () => {
     });
   }
 
-  it("that refuses: its own words", async () => {
+  it("a stdio server that refuses to start a session is an error with its own message", async () => {
     const error = await failure(createMCPClient("closed", stdio(["refuses"])));
     assert.equal(error.code, "EXECUTION_ERROR");
     assert.match(error.message, /we are closed on Mondays/);
     assert.equal(error.details.rpcCode, -32000);
   });
 
-  it("that answers the handshake with something else", async () => {
+  it("a stdio server that responds to the handshake with nonsense is an error", async () => {
     const error = await failure(createMCPClient("odd", stdio(["odd-handshake"])));
     assert.equal(error.code, "EXECUTION_ERROR");
     assert.match(error.message, /odd/);
@@ -168,7 +170,7 @@ describe("a stdio server", { concurrency: true }, () => {
 describe("garbage on stdout", () => {
   const log = collectLog();
 
-  it("is skipped, and logged as a warning", async (t) => {
+  it("garbage on stdout is skipped, and logged as a warning", async (t) => {
     const { call } = await connected(t, stdio(["garbage"]), "noisy");
     assert.equal((await call("echo", { text: "hello" })).data[0].text, "hello");
     const warnings = log.filter(({ level, text }) => level === "warning" && text.includes("noisy"));
@@ -179,7 +181,7 @@ describe("garbage on stdout", () => {
     assert.deepEqual(warnings[0].category, ["operations", "mcp"]);
   });
 
-  it("without an end does not flood the log", async (t) => {
+  it("endless garbage on stdout does not flood the log", async (t) => {
     const { call } = await connected(t, stdio(["garbage"]), "noisy");
     for (let i = 0; i < 60; i++) await call("echo", { text: "again" });
     const warnings = log.filter(({ level }) => level === "warning");
@@ -188,13 +190,13 @@ describe("garbage on stdout", () => {
 });
 
 describe("closing", () => {
-  it("twice, and at once, is harmless", async (t) => {
+  it("closing a client twice, and concurrently, is harmless", async (t) => {
     const { wrapper } = await connected(t, stdio());
     await Promise.all([closeMCPClient(wrapper), closeMCPClient(wrapper)]);
     await closeMCPClient(wrapper);
   });
 
-  it("makes later calls fail, and says why", async (t) => {
+  it("calls after closing a client fail, and say why", async (t) => {
     const { wrapper, call } = await connected(t, stdio());
     await closeMCPClient(wrapper);
     const error = await failure(call("echo", { text: "too late" }));
@@ -203,7 +205,7 @@ describe("closing", () => {
     assert.equal(error.details.delivery, "none");
   });
 
-  it("ends calls that are under way", async (t) => {
+  it("closing a client ends running calls", async (t) => {
     const { wrapper, call, ask } = await connected(t, stdio());
     const pending = failure(call("never"));
     await ask("received");
@@ -214,7 +216,7 @@ describe("closing", () => {
   });
 });
 
-it("the sub-path exports the same functions", () => {
+it("the sub-path from-mcp exports the same functions", () => {
   assert.equal(fromMcp.createMCPClient, createMCPClient);
   assert.equal(fromMcp.closeMCPClient, closeMCPClient);
   assert.equal(typeof fromMcp.MCPClientLoader, "function");

@@ -48,7 +48,7 @@ describe("details.delivery", { concurrency: true }, () => {
       },
     ],
   ]) {
-    it(`says ${expected} of ${what}`, async (t) => {
+    it(`details.delivery is ${expected} for ${what}`, async (t) => {
       const error = await failure(act(await connected(t, stdio([], config))));
       assert.ok(error instanceof CallError);
       assert.equal(error.details.delivery, expected);
@@ -58,7 +58,7 @@ describe("details.delivery", { concurrency: true }, () => {
   }
 
   for (const kind of ["read-only", "idempotent"]) {
-    it(`says unknown of a tool that is ${kind} when its repeat finds no server`, async (t) => {
+    it(`details.delivery is unknown for a tool that is ${kind} when its retry finds no server`, async (t) => {
       const marker = join(temporaryFolder(t), "marker");
       const config = stdio(["crash-when-restarted"], { env: { MARKER: marker }, connectTimeout: 10_000 });
       const { call } = await connected(t, config);
@@ -77,14 +77,14 @@ describe("details.delivery", { concurrency: true }, () => {
 });
 
 describe("the time limit of a server", () => {
-  it("is not lengthened by the deadline of a call", async (t) => {
+  it("the time limit of a server is not extended by the deadline of a call", async (t) => {
     const { call } = await connected(t, stdio([], { timeout: 100 }));
     const error = await failure(call("never", {}, { deadline: Date.now() + 3_600_000 }));
     assert.equal(error.code, "TIMEOUT");
     assert.equal(error.details.timeout, 100);
   });
 
-  it("does not outlast a deadline that is sooner, even with progress", async (t) => {
+  it("the time limit of a server does not outlast an earlier deadline, even with progress", async (t) => {
     const folder = temporaryFolder(t);
     const { call, tool } = await connected(t, stdio([], { resetTimeoutOnProgress: true }));
     const context = { deadline: Date.now() + 300, metadata: { timeout: 60_000 } };

@@ -14,7 +14,7 @@ async function guarded(test, options) {
 }
 
 describe("a program that its platform vouches for", () => {
-  it("gets a token, and asks its platform again when that is of no use any more", async (t) => {
+  it("a program with a platform identity gets a token, and requests another when that is invalid", async (t) => {
     const vouched = { first: "nightly", second: "nightly" };
     const { server, authorization } = await guarded(t, { vouched });
     const said = ["first", "second"];
@@ -26,7 +26,7 @@ describe("a program that its platform vouches for", () => {
     assert.deepEqual(authorization.events, ["token for nightly", "token for nightly"]);
   });
 
-  it("is told when nobody believes it, and nothing of it is shown", async (t) => {
+  it("a program whose platform identity is refused gets an error that does not show it", async (t) => {
     const { server } = await guarded(t, {});
     for (const [token, words] of [
       [() => "a-forged-assertion", /invalid_grant/],
@@ -45,7 +45,7 @@ describe("a program that its platform vouches for", () => {
 describe("tokens that are bound to a key", () => {
   const metadata = { dpop_signing_alg_values_supported: ["ES256"] };
 
-  it("go with a proof, and with the nonce that the server wants", async (t) => {
+  it("DPoP tokens are sent with a proof, and with the nonce that the server requires", async (t) => {
     const { server, authorization } = await guarded(t, { dpop: true, metadata });
     const oauth = { onAuthorize: visit, dpop: true };
     const { call } = await connected(t, { url: server.url, oauth });
@@ -57,7 +57,7 @@ describe("tokens that are bound to a key", () => {
     assert.equal(authorization.events.filter((event) => event === "authorized").length, 1);
   });
 
-  it("are of use to the next run, which has the key", async (t) => {
+  it("DPoP tokens can be used by the next run, which has the key", async (t) => {
     const { server, authorization } = await guarded(t, { dpop: true, metadata });
     let kept;
     const tokenStore = {
@@ -82,13 +82,13 @@ describe("tokens that are bound to a key", () => {
     assert.equal(authorization.events.filter((event) => event === "authorized").length, 2);
   });
 
-  it("are plain tokens where the authorization server knows nothing of keys", async (t) => {
+  it("tokens are plain if the authorization server does not support DPoP", async (t) => {
     const { server } = await guarded(t, {});
     const { call } = await connected(t, { url: server.url, oauth: { onAuthorize: visit, dpop: true } });
     assert.equal((await call("echo", { text: "plain" })).data[0].text, "plain");
   });
 
-  it("can be had by a program of its own", async (t) => {
+  it("a program without a user can get a DPoP token", async (t) => {
     const { server, authorization } = await guarded(t, { dpop: true, vouched: { said: "nightly" } });
     const oauth = { workload: { clientId: "nightly", token: () => "said" }, dpop: true };
     const { call } = await connected(t, { url: server.url, oauth });
@@ -106,7 +106,7 @@ describe("what leads to a token", () => {
   const enterprise = { clientId: "a", idp, idToken: () => "x" };
   const workload = { clientId: "a", token: () => "x" };
 
-  it("is one thing, and whole", async () => {
+  it("only one complete set of credentials is accepted", async () => {
     for (const [oauth, words] of [
       [{ dpop: true }, /must have onAuthorize/],
       [{ workload, enterprise }, /one way to a token, and has workload and enterprise/],

@@ -11,7 +11,7 @@ const tool = (name, properties) => ({ name, inputSchema: { type: "object", prope
 describe("arguments as headers", () => {
   const log = collectLog();
 
-  it("are sent as the schema says", async (t) => {
+  it("arguments are sent as headers as the schema says", async (t) => {
     const { url, requests } = await startStatelessServer(t, [
       tool("route", {
         region: { type: "string", "x-mcp-header": "Region" },
@@ -36,7 +36,7 @@ describe("arguments as headers", () => {
     for (const { headers, method } of requests) assert.equal(headers["mcp-method"], method);
   });
 
-  it("that break the rules cost their tool, which is reported, and no other", async (t) => {
+  it("a tool whose argument headers break the rules is left out and reported, and no other", async (t) => {
     const header = (name, type = "string") => ({ type, "x-mcp-header": name });
     const broken = {
       empty: { a: header("") },

@@ -66,7 +66,7 @@ describe("an authorization server", () => {
       "https://[::ffff:169.254.169.254]/token",
       "http://192.168.255.1/token",
     ]) {
-      it(`that leads to ${token_endpoint}, with ${way}: nothing is sent there`, async (t) => {
+      it(`an authorization server that points to ${token_endpoint} gets no request there, with ${way}`, async (t) => {
         const error = await refused(t, oauth, { ...options, metadata: { token_endpoint } });
         // Not a time limit: whoever tries to connect to these waits for long.
         assert.equal(error.code, "EXECUTION_ERROR", error.message);
@@ -74,7 +74,7 @@ describe("an authorization server", () => {
       });
     }
 
-    it(`whose token endpoint redirects, with ${way}: no secret goes elsewhere`, async (t) => {
+    it(`an authorization server whose token endpoint redirects gets no secret sent elsewhere, with ${way}`, async (t) => {
       const other = await bystander(t);
       const redirect = (_, response) => response.writeHead(307, { Location: `${other.url}/steal` }).end();
       const error = await refused(t, oauth, { ...options, odd: { "POST /token": redirect } });
@@ -82,13 +82,13 @@ describe("an authorization server", () => {
       assert.deepEqual(other.heard, []);
     });
 
-    it(`whose token endpoint never answers, with ${way}: the time limit`, async (t) => {
+    it(`an authorization server whose token endpoint never responds ends at the time limit, with ${way}`, async (t) => {
       const silent = { "POST /token": () => {} };
       const error = await refused(t, oauth, { ...options, odd: silent }, { connectTimeout: 1_500 });
       assert.equal(error.code, "TIMEOUT", error.message);
     });
 
-    it(`whose documents have no end, with ${way}: they are not read to their end`, async (t) => {
+    it(`an authorization server whose documents are endless does not exhaust memory, with ${way}`, async (t) => {
       for (const route of ["GET /.well-known/oauth-authorization-server", "POST /token"]) {
         let sent = 0;
         const endless = (_, response) => {
@@ -107,7 +107,7 @@ describe("an authorization server", () => {
       }
     });
 
-    it(`that says that it is another one, with ${way}: it gets nothing`, async (t) => {
+    it(`an authorization server that claims to be a different issuer gets nothing, with ${way}`, async (t) => {
       const other = await bystander(t);
       const metadata = { issuer: other.url, token_endpoint: `${other.url}/token` };
       const error = await refused(t, oauth, { ...options, metadata });
@@ -116,7 +116,7 @@ describe("an authorization server", () => {
     });
   }
 
-  it("that redirects its metadata to a private address: it is not followed", async (t) => {
+  it("a redirect of authorization metadata to a private address is not followed", async (t) => {
     for (const [oauth, options] of Object.values(WAYS)) {
       const redirect = (_, response) =>
         response.writeHead(302, { Location: "http://169.254.169.254/" }).end();
@@ -128,7 +128,7 @@ describe("an authorization server", () => {
 });
 
 describe("a server that wants other scopes each time", () => {
-  it("has the user asked three times for one call, and no more", async (t) => {
+  it("a server that requires other scopes each time prompts the user three times for one call at most", async (t) => {
     const authorization = await startAuthorizationServer(t);
     let wanted = 0;
     const before = (request, response, message) => {
@@ -151,7 +151,7 @@ describe("a server that wants other scopes each time", () => {
     assert.equal(asked - before1, 3);
   });
 
-  it("cannot have the user asked for a thousand scopes", async (t) => {
+  it("a server cannot prompt the user for a thousand scopes", async (t) => {
     const authorization = await startAuthorizationServer(t);
     const scope = Array.from({ length: 1_000 }, (_, index) => `s${index}`).join(" ");
     const before = (request, response, message) => {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { describe, it } from "node:test";
+import { until } from "../support/waiting.mjs";
 import { defer } from "./support/defer.mjs";
 import { connected, failure } from "./support/servers.mjs";
 
@@ -49,15 +50,15 @@ async function calling(test, get, { first, config = {}, context = {} } = {}) {
 const done = { status: "completed", result: { content: [{ type: "text", text: "done" }] } };
 
 describe("a server whose tasks", () => {
-  it("never finish is left when the time is up, and told so", async (t) => {
+  it("a task that never finishes ends at the time limit, and is cancelled at the server", async (t) => {
     const { end, asked } = await calling(t, () => TASK, { config: { taskTimeout: 300 } });
     const error = await failure(end);
     assert.equal(error.code, "TIMEOUT", error.message);
     assert.equal(error.details.delivery, "unknown");
-    while (!asked.includes("tasks/cancel")) await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(() => asked.includes("tasks/cancel"));
   });
 
-  it("have other names than those it gave is not believed", async (t) => {
+  it("a task with a different id than requested is refused", async (t) => {
     const { end } = await calling(t, () => ({ ...TASK, ...done, taskId: "another" }));
     const error = await failure(end);
     assert.equal(error.code, "EXECUTION_ERROR");
@@ -72,7 +73,7 @@ describe("a server whose tasks", () => {
       /completed and has an error/,
     ],
   ]) {
-    it(`${what} is not believed`, async (t) => {
+    it(`a server whose tasks ${what} is refused`, async (t) => {
       const call = await calling(t, () => ({ ...TASK, status: "completed", ...end }));
       const error = await failure(call.end);
       assert.equal(error.code, "EXECUTION_ERROR");
@@ -82,7 +83,7 @@ describe("a server whose tasks", () => {
   }
 
   for (const pollIntervalMs of [0, -5, 1e-9]) {
-    it(`are to be asked about every ${pollIntervalMs} ms is not asked without a pause`, async (t) => {
+    it(`tasks with a poll interval of ${pollIntervalMs} ms are not polled without a pause`, async (t) => {
       const get = (_, times) => (times < 3 ? { ...TASK, pollIntervalMs } : { ...TASK, ...done });
       const { end, asked } = await calling(t, get, { first: { pollIntervalMs } });
       assert.equal((await end).data[0].text, "done");
@@ -91,14 +92,14 @@ describe("a server whose tasks", () => {
   }
 
   for (const pollIntervalMs of [1e12, 1e308]) {
-    it(`are to be asked about every ${pollIntervalMs} ms cannot make a caller wait longer than it wants`, async (t) => {
+    it(`tasks with a poll interval of ${pollIntervalMs} ms do not delay a caller beyond its time limit`, async (t) => {
       const context = { deadline: Date.now() + 1_500 };
       const { end } = await calling(t, () => TASK, { first: { pollIntervalMs }, context });
       assert.equal((await failure(end)).code, "TIMEOUT");
     });
   }
 
-  it("go back and forth ends with the first end", async (t) => {
+  it("a task that changes its state after its end has the first end", async (t) => {
     const words = ["working", "input_required", "working", "sleeping", "working"];
     const get = (_, times) =>
       times <= words.length ? { ...TASK, status: words[times - 1] } : { ...TASK, ...done };
@@ -106,7 +107,7 @@ describe("a server whose tasks", () => {
     assert.equal((await end).data[0].text, "done");
   });
 
-  it("have a result without end is left", async (t) => {
+  it("a task with an endless result ends with an error", async (t) => {
     let sent = 0;
     const endless = () => (response, id) => {
       response.writeHead(200, { "Content-Type": "application/json" });
@@ -127,12 +128,12 @@ describe("a server whose tasks", () => {
     assert.ok(sent < 256 * 1024 * 1024);
   });
 
-  it("do not answer at all: the time limit of a request", async (t) => {
+  it("a task without any response ends at the time limit of a request", async (t) => {
     const { end } = await calling(t, () => () => {}, { config: { timeout: 500 } });
     assert.equal((await failure(end)).code, "TIMEOUT");
   });
 
-  it("ask something new for ever cannot keep the user busy for ever", async (t) => {
+  it("a task cannot prompt the user without end", async (t) => {
     let questions = 0;
     const get = (_, times) => {
       const ask = (index) => [
@@ -163,7 +164,7 @@ describe("a server whose tasks", () => {
     "that are deep": { ...TASK, ...done, result: JSON.parse("[".repeat(400) + "]".repeat(400)) },
     "with progress that is none": { ...TASK, ...done, _meta: { "alkdev.operations/progress": [[]] } },
   })) {
-    it(`are those ${what}: an error or a result, and no more`, async (t) => {
+    it(`a server whose tasks are those ${what} causes an error or a result, and no crash`, async (t) => {
       const { end } = await calling(t, () => task, { context: { onProgress: () => {} } });
       const outcome = await end.catch((error) => error);
       assert.ok(outcome.code === "EXECUTION_ERROR" || outcome.data !== undefined, String(outcome));

@@ -10,7 +10,7 @@ assertNoStalls();
 
 describe("messages that are written otherwise", { concurrency: true }, () => {
   for (const trait of ["batches", "pretty", "answers-twice", "string-ids", "strangers-first"]) {
-    it(`are understood: ${trait}`, async (t) => {
+    it(`unusual but valid messages are understood: ${trait}`, async (t) => {
       const { call } = await connected(t, stdio([trait]));
       for (let i = 0; i < 5; i++) {
         assert.equal((await call("echo", { text: `call ${i}` })).data[0].text, `call ${i}`);
@@ -31,7 +31,7 @@ describe("results that are none", { concurrency: true }, () => {
     "a text": '"fine"',
     "an array": "[1]",
   })) {
-    it(`${what}: an error, and the next call works`, async (t) => {
+    it(`a result that is ${what} is an error, and the next call works`, async (t) => {
       const { tool, call } = await connected(t, stdio());
       const error = await failure(tool("raw-result").handler({ written }, {}));
       assert.ok(error instanceof CallError, String(error));
@@ -60,7 +60,7 @@ describe("results that are none", { concurrency: true }, () => {
       undefined,
     ],
   ]) {
-    it(`${what}: as good as it gets`, async (t) => {
+    it(`a result with ${what} is read as far as possible`, async (t) => {
       const { tool } = await connected(t, stdio());
       const envelope = await tool("raw-result").handler({ written }, {});
       assert.equal(envelope.meta.source, "mcp");
@@ -72,13 +72,13 @@ describe("results that are none", { concurrency: true }, () => {
 });
 
 describe("servers that do not stop", () => {
-  it("logging: calls go on", async (t) => {
+  it("calls go on while a server logs without end", async (t) => {
     const { call } = await connected(t, stdio(["talkative"]));
     assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
     assert.equal((await call("echo", { text: "still" })).data[0].text, "still");
   });
 
-  it("changing their tools: calls go on, and we take our time to look", async (t) => {
+  it("calls go on while a server changes its tools without end, and refreshes are throttled", async (t) => {
     const start = Date.now();
     const { call, ask } = await connected(t, stdio(["restless"]));
     for (let i = 0; i < 20; i++) {

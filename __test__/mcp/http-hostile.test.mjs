@@ -28,7 +28,7 @@ function writeForEver(response, status, type, beginning = "", piece = PIECE) {
 
 describe("a status without a body instead of an answer", () => {
   for (const status of [202, 204]) {
-    it(`${status} fails the call at once, and the client goes on`, async (t) => {
+    it(`a bare status ${status} fails the call at once, and the client stays usable`, async (t) => {
       const { url } = await startHTTPServer(t, {
         before: (_, response, message) =>
           isCall(message) && message.params.name === "person" && response.writeHead(status).end(),
@@ -54,7 +54,7 @@ describe("an answer without an end", () => {
       ),
     "as an event": (response) => writeForEver(response, 200, "text/event-stream", "data: "),
   })) {
-    it(`${what} ends at the limit, and the client goes on`, async (t) => {
+    it(`an endless response ${what} ends at the limit, and the client stays usable`, async (t) => {
       const { url } = await startHTTPServer(t, {
         before: (_, response, message) =>
           isCall(message) && message.params.name === "person" && answer(response, message),
@@ -68,7 +68,7 @@ describe("an answer without an end", () => {
     });
   }
 
-  it("of small events that say nothing ends at the time limit", async (t) => {
+  it("an endless response of small meaningless events ends at the time limit", async (t) => {
     const events = Buffer.from("data: nothing\n\n: still here\n\n".repeat(10_000));
     const { url } = await startHTTPServer(t, {
       before: (_, response, message) =>
@@ -81,7 +81,7 @@ describe("an answer without an end", () => {
     assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
   });
 
-  it("as an error page is not read", async (t) => {
+  it("an endless error page is not read", async (t) => {
     const { url } = await startHTTPServer(t, {
       before: (_, response) => writeForEver(response, 500, "text/html"),
     });
@@ -90,7 +90,7 @@ describe("an answer without an end", () => {
     assert.match(error.message, /500/);
   });
 
-  it("packed into a few bytes is not unpacked beyond the limit", async (t) => {
+  it("an endless response that is compressed is not inflated beyond the limit", async (t) => {
     const bomb = await promisify(gzip)(Buffer.alloc(200_000_000, "x"));
     const { url } = await startHTTPServer(t, {
       before(_, response, message) {
@@ -105,7 +105,7 @@ describe("an answer without an end", () => {
 });
 
 describe("streams that end", { concurrency: true }, () => {
-  it("without an answer: the time limit, and no storm of requests", async (t) => {
+  it("streams that end without a response end at the time limit, without a storm of requests", async (t) => {
     // `retry: 0` asks the client to come back at once.
     const server = await startHTTPServer(t, {
       before(request, response, message) {
@@ -122,7 +122,7 @@ describe("streams that end", { concurrency: true }, () => {
     assert.ok(server.requests.length < 500, String(server.requests.length));
   });
 
-  it("at once, each time: calls go on", async (t) => {
+  it("streams that end at once, each time, do not hinder calls", async (t) => {
     const server = await startHTTPServer(t, {
       before(request, response) {
         if (request.method !== "GET") return false;
@@ -137,14 +137,14 @@ describe("streams that end", { concurrency: true }, () => {
 });
 
 describe("closing", () => {
-  it("does not wait for a server that is gone", async (t) => {
+  it("closing does not wait for a server that is gone", async (t) => {
     const server = await startHTTPServer(t);
     const { wrapper } = await connected(t, { url: server.url });
     await server.close();
     await closeMCPClient(wrapper);
   });
 
-  it("does not wait for ever for an answer to the goodbye", async (t) => {
+  it("closing does not wait without limit for the response to DELETE", async (t) => {
     const { url } = await startHTTPServer(t, { before: ({ method }) => method === "DELETE" });
     const { wrapper } = await connected(t, { url });
     await closeMCPClient(wrapper);

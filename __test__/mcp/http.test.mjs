@@ -20,7 +20,7 @@ describe("calls over HTTP", () => {
     { answers: "json", traits: ["odd-discover"] },
     { answers: "sse", traits: ["odd-discover"] },
   ]) {
-    it(`are answered: ${JSON.stringify(options)}`, async (t) => {
+    it(`calls over HTTP get responses: ${JSON.stringify(options)}`, async (t) => {
       const { url } = await startHTTPServer(t, options);
       const { call, wrapper } = await connected(t, { url });
       assert.ok(wrapper.tools.length > 10);
@@ -35,7 +35,7 @@ describe("calls over HTTP", () => {
     });
   }
 
-  it("carry the configured headers, and show them to nobody", async (t) => {
+  it("calls over HTTP carry the configured headers, which are not shown anywhere", async (t) => {
     const secret = "sk-live-0123456789abcdef";
     const requires = { Authorization: `Bearer ${secret}`, "X-Team": "blue" };
     const server = await startHTTPServer(t, { requires });
@@ -49,7 +49,7 @@ describe("calls over HTTP", () => {
     assert.ok(!JSON.stringify([error.message, error.details]).includes(secret));
   });
 
-  it("bring progress on the stream of the call", async (t) => {
+  it("calls over HTTP get progress on the stream of the call", async (t) => {
     const { url } = await startHTTPServer(t, { answers: "sse" });
     const { call } = await connected(t, { url });
     const seen = [];
@@ -57,7 +57,7 @@ describe("calls over HTTP", () => {
     assert.deepEqual(seen, [1, 2, 3, 4]);
   });
 
-  it("time out and are aborted, and the server is told", async (t) => {
+  it("calls over HTTP time out and are aborted, and are cancelled at the server", async (t) => {
     const server = await startHTTPServer(t);
     const { call } = await connected(t, { url: server.url });
     const calls = () => server.requests.filter(({ message }) => message?.params?.name === "never").length;
@@ -79,7 +79,7 @@ describe("calls over HTTP", () => {
 });
 
 describe("a session", () => {
-  it("is used, and ended when the client is closed", async (t) => {
+  it("an HTTP session is used, and ended when the client is closed", async (t) => {
     const server = await startHTTPServer(t);
     const { wrapper, call } = await connected(t, { url: server.url });
     assert.equal(server.sessions.size, 1);
@@ -88,7 +88,7 @@ describe("a session", () => {
     assert.equal(server.sessions.size, 0);
   });
 
-  it("that is gone is opened anew, once, and the call is answered", async (t) => {
+  it("an HTTP session that is gone is opened anew, once, and the call gets its response", async (t) => {
     const server = await startHTTPServer(t);
     const { call } = await connected(t, { url: server.url });
     server.forgetSessions();
@@ -102,7 +102,7 @@ describe("a session", () => {
     );
   });
 
-  it("that is gone again and again ends in an error, not in a loop", async (t) => {
+  it("an HTTP session that is gone again and again ends in an error, not in a loop", async (t) => {
     const server = await startHTTPServer(t, {
       before(_, response, message) {
         if (message?.method !== "tools/call") return false;
@@ -120,7 +120,7 @@ describe("a session", () => {
 });
 
 describe("trouble on the line", { concurrency: true }, () => {
-  it("nobody listens", async (t) => {
+  it("connecting to a port without a server is an error that says so", async (t) => {
     const server = await startHTTPServer(t);
     await server.close();
     const error = await failure(createMCPClient("gone", { url: server.url }));
@@ -129,7 +129,7 @@ describe("trouble on the line", { concurrency: true }, () => {
     assert.match(error.message, /refused|could not be made/i);
   });
 
-  it("the connection drops in mid-call", async (t) => {
+  it("a connection that drops in mid-call fails the call", async (t) => {
     const server = await startHTTPServer(t);
     const { call } = await connected(t, { url: server.url });
     const error = await failure(call("die"));
@@ -138,7 +138,7 @@ describe("trouble on the line", { concurrency: true }, () => {
     assert.equal((await call("echo", { text: "back again" })).data[0].text, "back again");
   });
 
-  it("the connection drops in the middle of an event stream", async (t) => {
+  it("a connection that drops in the middle of an event stream fails the call, and the client stays usable", async (t) => {
     const server = await startHTTPServer(t, { answers: "sse" });
     const { call } = await connected(t, { url: server.url });
     const error = await failure(call("die", {}, { metadata: { timeout: 20_000 } }));
@@ -153,7 +153,7 @@ describe("trouble on the line", { concurrency: true }, () => {
     assert.equal(answered.data[0].text, "back again");
   });
 
-  it("the server never answers", async (t) => {
+  it("a server that never responds ends at the time limit", async (t) => {
     const { url } = await startHTTPServer(t, { before: () => true });
     const error = await failure(createMCPClient("mute", { url, connectTimeout: 500 }));
     assert.equal(error.code, "TIMEOUT");
@@ -170,7 +170,7 @@ describe("trouble on the line", { concurrency: true }, () => {
     ["a stream of nonsense", 200, "text/event-stream", "data: nonsense\n\ndata: {}\n\n"],
     ["not found", 404, "text/plain", "no such page"],
   ]) {
-    it(`instead of MCP there is ${what}`, async (t) => {
+    it(`a server that returns ${what} instead of MCP is an error that says so`, async (t) => {
       const { url } = await startHTTPServer(t, {
         before(_, response) {
           response.writeHead(status, { "Content-Type": type }).end(body);
@@ -206,7 +206,7 @@ describe("trouble on the line", { concurrency: true }, () => {
 
 describe("a host that talks HTTP", () => {
   for (const standingStream of [false, true]) {
-    it(`ends by itself after closing (${standingStream ? "with" : "without"} a standing stream)`, async (t) => {
+    it(`a process with an HTTP client ends by itself after closing (${standingStream ? "with" : "without"} a standing stream)`, async (t) => {
       const { url } = await startHTTPServer(t, { standingStream });
       const host = startHost(
         t,

@@ -15,7 +15,7 @@ for (const [transport, start] of Object.entries({
   "HTTP as a stream": (t) => startHTTPServer(t, { answers: "sse" }).then(({ url }) => ({ url })),
 })) {
   describe(`over ${transport}`, () => {
-    it("results of 20 and of 50 MB pass", async (t) => {
+    it(`results of 20 and of 50 MB pass over ${transport}`, async (t) => {
       const { call } = await connected(t, await start(t));
       for (const bytes of [20 * MB, 50 * MB]) {
         const { data } = await call("large", { bytes });
@@ -24,7 +24,7 @@ for (const [transport, start] of Object.entries({
       }
     });
 
-    it("a result beyond the limit is an error that names the limit, and the client goes on", async (t) => {
+    it("a result beyond the limit is an error that names the limit, and the client stays usable", async (t) => {
       const { call } = await connected(t, await start(t));
       const error = await failure(call("large", { bytes: 80 * MB }));
       assert.ok(error instanceof CallError);
@@ -34,7 +34,7 @@ for (const [transport, start] of Object.entries({
       assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
     });
 
-    it("the limit can be set", async (t) => {
+    it(`the limit of results can be set, over ${transport}`, async (t) => {
       const { call } = await connected(t, { ...(await start(t)), maxResultBytes: 100_000 });
       assert.equal((await call("large", { bytes: 90_000 })).data[0].text.length, 90_000);
       const error = await failure(call("large", { bytes: 110_000 }));
@@ -43,13 +43,13 @@ for (const [transport, start] of Object.entries({
       assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
     });
 
-    it("large inputs pass too", async (t) => {
+    it(`large inputs pass over ${transport}`, async (t) => {
       const { ask } = await connected(t, await start(t));
       const text = "y".repeat(5 * MB);
       assert.equal((await ask("arguments", { text })).text.length, text.length);
     });
 
-    it("many results at once pass", async (t) => {
+    it(`many results at once pass over ${transport}`, async (t) => {
       const { call } = await connected(t, await start(t));
       const results = await Promise.all(Array.from({ length: 16 }, () => call("large", { bytes: MB })));
       for (const { data } of results) assert.equal(data[0].text.length, MB);
@@ -60,7 +60,7 @@ for (const [transport, start] of Object.entries({
 describe("a line on stdout", () => {
   assertNoStalls();
 
-  it("of 100 MB without an end is not kept: the time limit ends it", async () => {
+  it("100 MB on stdout without a newline are not buffered: the time limit ends the call", async () => {
     const before = process.memoryUsage().rss;
     const config = stdio(["endless-line", "deaf"], { connectTimeout: 4_000, maxResultBytes: MB });
     const error = await failure(createMCPClient("endless", config));
@@ -68,13 +68,13 @@ describe("a line on stdout", () => {
     assert.ok(process.memoryUsage().rss - before < 60 * MB);
   });
 
-  it("that begins with 100 MB of garbage and ends in a message costs that message", async (t) => {
+  it("100 MB of garbage before a message on stdout cost that message only", async (t) => {
     // The question which protocol the server speaks: it is asked in another way then.
     const { call } = await connected(t, stdio(["endless-line"]));
     assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
   });
 
-  it("of 100 MB that is garbage is skipped", async (t) => {
+  it("100 MB of garbage on stdout are skipped", async (t) => {
     const { call } = await connected(t, stdio(["long-line"]));
     assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
   });
@@ -83,7 +83,7 @@ describe("a line on stdout", () => {
 describe("depth", () => {
   assertNoStalls();
 
-  it("of a result is no danger", async (t) => {
+  it("a deeply nested result is harmless", async (t) => {
     const { tool } = await connected(t, stdio());
     await assert.rejects(tool("deep").handler({ depth: 100_000 }, {}), (error) => {
       assert.ok(error instanceof CallError);
@@ -96,7 +96,7 @@ describe("depth", () => {
     assert.equal(depth, 500);
   });
 
-  it("of a schema is no danger, and the other tools are there", async (t) => {
+  it("a deeply nested schema is harmless, and the other tools are available", async (t) => {
     const { call } = await connected(t, stdio(["deep-schema"]));
     assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
     await call("deep-schema", {}).catch((error) => assert.ok(error instanceof CallError));

@@ -18,7 +18,7 @@ function newLoader(test) {
 const reference = (name) => `$\{env:${name}}`;
 
 describe("load", () => {
-  it("connects to all, and finds them by name", async (t) => {
+  it("load connects to all servers, and finds them by name", async (t) => {
     const loader = newLoader(t);
     const { url } = await startHTTPServer(t);
     const wrappers = await loader.load({ one: stdio(), two: stdio(), three: { url } });
@@ -45,7 +45,7 @@ describe("load", () => {
     }
   });
 
-  it("does not wait for one before it starts the next", async (t) => {
+  it("load does not wait for one server before it starts the next", async (t) => {
     // Each of the three answers only when all three have been started.
     const meeting = startsFile(t);
     const config = stdio(["waits-for-three"], { env: { STARTS_FILE: meeting.path } });
@@ -53,7 +53,7 @@ describe("load", () => {
     assert.equal(wrappers.length, 3);
   });
 
-  it("recognises a misspelt mcpServers", async (t) => {
+  it("load recognises a misspelt mcpServers", async (t) => {
     const error = await failure(newLoader(t).load({ mcpServer: { one: stdio() } }));
     assert.equal(error.code, "VALIDATION_ERROR");
     assert.match(
@@ -65,7 +65,7 @@ describe("load", () => {
     assert.equal(name, "mcpServer");
   });
 
-  it("accepts the shape of an mcpServers file, and twice", async (t) => {
+  it("load accepts the shape of an mcpServers file, and twice", async (t) => {
     const loader = newLoader(t);
     const { command, args } = stdio();
     await loader.load({ mcpServers: { one: { command, args, type: "stdio" } } });
@@ -80,7 +80,7 @@ describe("load", () => {
     );
   });
 
-  it("leaves out servers that are disabled", async (t) => {
+  it("load leaves out servers that are disabled", async (t) => {
     const loader = newLoader(t);
     await loader.load({ one: stdio(), two: stdio(["crash"], { disabled: true }) });
     assert.deepEqual(
@@ -89,7 +89,7 @@ describe("load", () => {
     );
   });
 
-  it("expands references to the environment", async (t) => {
+  it("load expands references to the environment", async (t) => {
     process.env.OPERATIONS_TEST_TOKEN = "from-outside";
     t.after(() => delete process.env.OPERATIONS_TEST_TOKEN);
     const loader = newLoader(t);
@@ -104,7 +104,7 @@ describe("load", () => {
     assert.equal(JSON.parse(data[0].text).env.TOKEN, "<from-outside>");
   });
 
-  it("says which reference points nowhere, and to which server it belongs", async (t) => {
+  it("load says which reference is unset, and to which server it belongs", async (t) => {
     const loader = newLoader(t);
     const error = await failure(
       loader.load({ one: stdio([], { env: { TOKEN: reference("NO_SUCH_VARIABLE") } }) }),
@@ -122,7 +122,7 @@ describe("servers that fail", () => {
     empty: {},
   });
 
-  it("are named with their reasons, and the rest are usable", async (t) => {
+  it("servers that fail to load are named with their reasons, and the rest are usable", async (t) => {
     const loader = newLoader(t);
     const error = await failure(loader.load(servers()));
     assert.ok(error instanceof CallError);
@@ -145,7 +145,7 @@ describe("servers that fail", () => {
     assert.equal((await registry.execute("good.echo", { text: "hello" }, {})).data[0].text, "hello");
   });
 
-  it("are reported with { partial: true }", async (t) => {
+  it("servers that fail to load are reported with { partial: true }", async (t) => {
     const loader = newLoader(t);
     const { wrappers, failures } = await loader.load(servers(), { partial: true });
     assert.deepEqual(
@@ -156,14 +156,14 @@ describe("servers that fail", () => {
     for (const { error } of failures) assert.ok(error instanceof CallError);
   });
 
-  it("can be loaded again when they are mended", async (t) => {
+  it("servers that failed can be loaded again", async (t) => {
     const loader = newLoader(t);
     await failure(loader.load({ one: stdio(["crash"]) }));
     await loader.load({ one: stdio() });
     assert.ok(loader.getClient("one"));
   });
 
-  it("leave nothing behind after closeAll", async (t) => {
+  it("servers that failed leave nothing behind after closeAll", async (t) => {
     const starts = startsFile(t);
     const env = { STARTS_FILE: starts.path };
     const loader = new MCPClientLoader();
@@ -180,7 +180,7 @@ describe("servers that fail", () => {
 });
 
 describe("loading a name again", () => {
-  it("replaces the client and ends the old one", async (t) => {
+  it("loading a name again replaces the client and ends the old one", async (t) => {
     const starts = startsFile(t);
     const loader = newLoader(t);
     const config = stdio([], { env: { STARTS_FILE: starts.path } });
@@ -194,7 +194,7 @@ describe("loading a name again", () => {
 });
 
 describe("getStatus", () => {
-  it("tells state, tools, last error and last words of each server", async (t) => {
+  it("getStatus returns state, tools, last error and last output of each server", async (t) => {
     const loader = newLoader(t);
     const marker = `${temporaryFolder(t)}/marker`;
     await loader.load(
@@ -226,7 +226,7 @@ describe("getStatus", () => {
 });
 
 describe("registerAll that keeps in step", () => {
-  it("adds tools that appear later, and takes away those that go", async (t) => {
+  it("registerAll adds tools that appear later, and removes those that disappear", async (t) => {
     const loader = newLoader(t);
     await loader.load({ one: stdio() });
     const registry = new OperationRegistry();
@@ -239,7 +239,7 @@ describe("registerAll that keeps in step", () => {
     assert.equal((await failure(registry.execute("one.juggle", {}, {}))).code, "OPERATION_NOT_FOUND");
   });
 
-  it("follows servers that are loaded later", async (t) => {
+  it("registerAll follows servers that are loaded later", async (t) => {
     const loader = newLoader(t);
     const registry = new OperationRegistry();
     loader.registerAll(registry, { keepInStep: true });
@@ -247,7 +247,7 @@ describe("registerAll that keeps in step", () => {
     assert.equal((await registry.execute("late.echo", { text: "hello" }, {})).data[0].text, "hello");
   });
 
-  it("stops after closeAll", async (t) => {
+  it("registerAll stops following after closeAll", async (t) => {
     const loader = newLoader(t);
     await loader.load({ one: stdio() });
     const registry = new OperationRegistry();

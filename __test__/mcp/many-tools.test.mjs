@@ -9,7 +9,7 @@ import { until } from "./support/processes.mjs";
 import { connected, stdio } from "./support/servers.mjs";
 
 describe("a server with 20,000 tools that changes them all", () => {
-  it("has 2,000 of them taken, and does not hold the event loop", async (t) => {
+  it("of a server with 20,000 changing tools 2,000 are taken, without blocking the event loop", async (t) => {
     const loader = new MCPClientLoader();
     defer(t, () => loader.closeAll());
     const registry = new OperationRegistry();
@@ -24,7 +24,7 @@ describe("a server with 20,000 tools that changes them all", () => {
     assert.ok(stall <= BOUND, `${stall} ms`);
   });
 
-  it("has as many taken as 'maxTools' says", async (t) => {
+  it("maxTools sets how many tools of a server are taken", async (t) => {
     const { wrapper, call } = await connected(t, stdio([], { maxTools: 3 }));
     assert.equal(wrapper.tools.length, 3);
     assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");

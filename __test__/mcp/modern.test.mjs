@@ -16,7 +16,7 @@ for (const [transport, start] of Object.entries({
   HTTP: async (t, more) => ({ url: (await startModernHTTPServer(t)).url, ...more }),
 })) {
   describe(`a 2026-07-28 server over ${transport}`, () => {
-    it("lists and calls", async (t) => {
+    it(`a 2026-07-28 server over ${transport} lists and calls`, async (t) => {
       const { call, wrapper, tool } = await connected(t, await start(t));
       assert.deepEqual(wrapper.tools.map(({ name }) => name).sort(), ["add", "greet", "learn", "steps"]);
       assert.equal(tool("add").version, "7.8.9");
@@ -28,20 +28,20 @@ for (const [transport, start] of Object.entries({
       );
     });
 
-    it("tells its progress", async (t) => {
+    it(`a 2026-07-28 server over ${transport} reports progress`, async (t) => {
       const { call } = await connected(t, await start(t));
       const seen = [];
       await call("steps", { steps: 4 }, { onProgress: ({ progress }) => seen.push(progress) });
       assert.deepEqual(seen, [1, 2, 3, 4]);
     });
 
-    it("asks the user in a second round", async (t) => {
+    it(`a 2026-07-28 server over ${transport} elicits in a second round`, async (t) => {
       const onElicitation = ({ message }) => ({ action: "accept", content: { name: message.length } });
       const { call } = await connected(t, await start(t, { onElicitation }));
       assert.equal((await call("greet")).data[0].text, "accept: 18");
     });
 
-    it("is told when nobody answers", async (t) => {
+    it(`a 2026-07-28 server over ${transport} gets an error if there is no callback`, async (t) => {
       const { call } = await connected(t, await start(t));
       const outcome = await call("greet").then(
         ({ data }) => data[0].text,
@@ -57,7 +57,7 @@ describe("a 2026-07-28 server that starts too slowly to be recognised", () => {
     ["says so when it is greeted in the older way", []],
     ["answers after it was greeted in the older way", ["late-answer"]],
   ]) {
-    it(what, async (t) => {
+    it(`a 2026-07-28 server that starts too slowly to be recognised is connected: ${what}`, async (t) => {
       const config = script("late-server.mjs");
       const { call } = await connected(t, { ...config, args: [...config.args, ...traits] });
       assert.equal((await call("echo")).data[0].text, "here");
@@ -85,7 +85,7 @@ it("changes of the tools arrive over HTTP", async (t) => {
   }, "the new tool is there");
 });
 
-it("a change between the list and the subscription is seen", async (t) => {
+it("a change of the tools between the list and the subscription is seen", async (t) => {
   const { url } = await startModernHTTPServer(t, { learnsBeforeSubscription: true });
   const { wrapper } = await connected(t, { url });
   await until(() => wrapper.tools.some(({ name }) => name === "news"), "the new tool is there");

@@ -34,7 +34,7 @@ function memoryStore(kept) {
 describe("a server that wants a token", () => {
   const log = collectLog();
 
-  it("without `oauth`: an error that says so", async (t) => {
+  it("a server that requires a token is an error that says so without `oauth`", async (t) => {
     const { server } = await guarded(t);
     const error = await failure(createMCPClient("guarded", { url: server.url }));
     assert.ok(error instanceof CallError);
@@ -43,7 +43,7 @@ describe("a server that wants a token", () => {
     assert.match(error.message, /oauth/);
   });
 
-  it("is shown to the user: the program sees where the browser was sent", async (t) => {
+  it("a user can authorize: the program sees where the browser was sent", async (t) => {
     const { authorization, server } = await guarded(t);
     const pages = [];
     const onAuthorize = (page) => {
@@ -60,7 +60,7 @@ describe("a server that wants a token", () => {
     assert.equal(asked.get("resource"), server.url);
   });
 
-  it("is shown to the user: a port of this machine receives the browser", async (t) => {
+  it("a user can authorize: a port of this machine receives the browser", async (t) => {
     const { authorization, server } = await guarded(t);
     let page;
     const onAuthorize = ({ url }) => {
@@ -73,7 +73,7 @@ describe("a server that wants a token", () => {
     assert.deepEqual(authorization.events, ["registered", "authorized", "token"]);
   });
 
-  it("knows a client that was registered by hand", async (t) => {
+  it("a client that was registered by hand can authorize", async (t) => {
     const { authorization, server } = await guarded(t);
     const oauth = {
       onAuthorize: visit,
@@ -85,7 +85,7 @@ describe("a server that wants a token", () => {
     assert.deepEqual(authorization.events, ["authorized", "token"]);
   });
 
-  it("gets the tokens that were kept, and the user is not asked", async (t) => {
+  it("stored tokens are sent, and the user is not prompted", async (t) => {
     const { authorization, server } = await guarded(t);
     const tokenStore = memoryStore();
     await connected(t, { url: server.url, oauth: { onAuthorize: visit, tokenStore } });
@@ -96,7 +96,7 @@ describe("a server that wants a token", () => {
     assert.deepEqual(authorization.events, ["registered", "authorized", "token"]);
   });
 
-  it("whose tokens have expired: they are refreshed in mid-flight", async (t) => {
+  it("expired tokens are refreshed in mid-flight", async (t) => {
     const { authorization, server } = await guarded(t);
     const tokenStore = memoryStore();
     let asked = 0;
@@ -111,7 +111,7 @@ describe("a server that wants a token", () => {
     assert.ok(authorization.events.includes("refreshed"), authorization.events.join());
   });
 
-  it("whose tokens are of no use any more: the user is asked again", async (t) => {
+  it("the user is prompted again when tokens are invalid", async (t) => {
     const { authorization, server } = await guarded(t);
     const tokenStore = memoryStore();
     await connected(t, { url: server.url, oauth: { onAuthorize: visit, tokenStore } });
@@ -126,7 +126,7 @@ describe("a server that wants a token", () => {
     assert.equal(asked, 1);
   });
 
-  it("and a user who refuses, or an answer that is forged", async (t) => {
+  it("a user who refuses, or a forged authorization response, is an error", async (t) => {
     const { server } = await guarded(t);
     for (const onAuthorize of [
       () => {
@@ -154,7 +154,7 @@ describe("a server that wants a token", () => {
     "another issuer": { issuer: "http://127.0.0.1:9" },
     "nonsense for an endpoint": { token_endpoint: 7 },
   })) {
-    it(`and an authorization server that offers ${what}: the user is not shown it`, async (t) => {
+    it(`an authorization server that offers ${what} is not shown to the user`, async (t) => {
       const { server } = await guarded(t, { metadata });
       const shown = [];
       const onAuthorize = (page) => {
@@ -169,13 +169,13 @@ describe("a server that wants a token", () => {
     });
   }
 
-  it("and a user who never comes back: the time limit", async (t) => {
+  it("a user who never comes back ends the call at the time limit", async (t) => {
     const { server } = await guarded(t);
     const config = { url: server.url, connectTimeout: 1_000, oauth: { onAuthorize: () => {} } };
     assert.equal((await failure(createMCPClient("guarded", config))).code, "TIMEOUT");
   });
 
-  it("no token appears in log lines or errors", async (t) => {
+  it("no token appears in log entries or errors", async (t) => {
     const { authorization, server } = await guarded(t);
     const oauth = { onAuthorize: visit };
     const { call } = await connected(t, { url: server.url, oauth }, "guarded");
@@ -186,7 +186,7 @@ describe("a server that wants a token", () => {
     for (const token of tokens) assert.ok(!told.includes(token));
   });
 
-  it("`oauth` without a way to the user is refused", async () => {
+  it("`oauth` without a way to reach the user is refused", async () => {
     const error = await failure(createMCPClient("guarded", { url: "http://127.0.0.1:9/", oauth: {} }));
     assert.equal(error.code, "VALIDATION_ERROR");
     assert.match(error.message, /onAuthorize/);

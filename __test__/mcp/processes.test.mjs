@@ -25,7 +25,7 @@ describe("processes", { concurrency: true }, () => {
       "a server that stays when its input ends": ["ignores-end"],
       "a server that ignores SIGTERM": ["stubborn"],
     })) {
-      it(`after closing ${how}`, async (t) => {
+      it(`no child or grandchild is alive after closing ${how}`, async (t) => {
         const { starts, config } = family(t, traits);
         const { wrapper } = await connected(t, config);
         const pids = await starts.family();
@@ -39,7 +39,7 @@ describe("processes", { concurrency: true }, () => {
       "ends with its input": [],
       "ignores SIGTERM": ["stubborn"],
     })) {
-      it(`after closing a server that ${how} and whose children left its group`, {
+      it(`no child or grandchild is alive after closing a server that ${how} and whose children left its group`, {
         skip: onlyLinux,
       }, async (t) => {
         const { starts, config } = family(t, ["runaway", ...traits]);
@@ -51,7 +51,7 @@ describe("processes", { concurrency: true }, () => {
       });
     }
 
-    it("after closing a server that left its group itself and ignores SIGTERM", {
+    it("no child or grandchild is alive after closing a server that left its group itself and ignores SIGTERM", {
       skip: onlyLinux,
     }, async (t) => {
       const { starts, config } = family(t, ["stubborn"]);
@@ -71,7 +71,9 @@ describe("processes", { concurrency: true }, () => {
       ["whose children left its group", []],
       ["that left its group itself", ["setsid"]],
     ]) {
-      it(`after SIGKILL of the host of a server ${how}`, { skip: onlyLinux }, async (t) => {
+      it(`no child or grandchild is alive after SIGKILL of the host of a server ${how}`, {
+        skip: onlyLinux,
+      }, async (t) => {
         const { starts, config } = family(t, ["stubborn", "runaway"]);
         const [program, ...args] = [...command, config.command, ...config.args];
         const host = startHost(
@@ -87,7 +89,7 @@ describe("processes", { concurrency: true }, () => {
       });
     }
 
-    it("after closing: a server that behaves was asked nicely", async (t) => {
+    it("a server that shuts down on request is not killed when it is closed", async (t) => {
       const { starts, config } = family(t);
       const { wrapper } = await connected(t, config);
       await starts.family();
@@ -95,7 +97,9 @@ describe("processes", { concurrency: true }, () => {
       assert.equal(starts.pids("end").length, 1, "it saw the end of its input");
     });
 
-    it("after closing a server behind a shell", { skip: notOn("win32") }, async (t) => {
+    it("no child or grandchild is alive after closing a server behind a shell", {
+      skip: notOn("win32"),
+    }, async (t) => {
       const { starts, config } = family(t, ["stubborn"]);
       // Without the last word a shell would give way to the server, and not stay above it.
       const line = [config.command, ...config.args].map((word) => `'${word}'`).join(" ");
@@ -106,7 +110,7 @@ describe("processes", { concurrency: true }, () => {
       for (const pid of pids) assert.equal(isAlive(pid), false, `process ${pid}`);
     });
 
-    it("after the server crashed", async (t) => {
+    it("no child or grandchild is alive after the server crashed", async (t) => {
       const { starts, config } = family(t, [], { reconnect: false });
       const { call } = await connected(t, config);
       const pids = await starts.family();
@@ -115,7 +119,7 @@ describe("processes", { concurrency: true }, () => {
       await untilDead(pids);
     });
 
-    it("after the server was killed", async (t) => {
+    it("no child or grandchild is alive after the server was killed", async (t) => {
       const { starts, config } = family(t);
       const { call } = await connected(t, config);
       const pids = await starts.family();
@@ -125,14 +129,16 @@ describe("processes", { concurrency: true }, () => {
       await untilDead(pids);
     });
 
-    it("after a start that failed", async (t) => {
+    it("no child or grandchild is alive after a start that failed", async (t) => {
       const { starts, config } = family(t, ["refuses", "stubborn"]);
       await failure(connected(t, config));
       await untilDead(starts.all());
     });
 
     for (const signal of ["SIGKILL", "SIGTERM", "SIGINT"]) {
-      it(`after ${signal} of the host`, { skip: notOn("win32") }, async (t) => {
+      it(`no child or grandchild is alive after ${signal} of the host`, {
+        skip: notOn("win32"),
+      }, async (t) => {
         const { starts, config } = family(t, ["stubborn"]);
         const host = startHost(
           t,
@@ -152,7 +158,7 @@ describe("processes", { concurrency: true }, () => {
       "an uncaught exception": 'throw new Error("that was it");',
       "an abort": "process.abort();",
     })) {
-      it(`after ${how} in the host`, async (t) => {
+      it(`no child or grandchild is alive after ${how} in the host`, async (t) => {
         const { starts, config } = family(t, ["stubborn"]);
         const host = startHost(
           t,
@@ -167,7 +173,7 @@ describe("processes", { concurrency: true }, () => {
       });
     }
 
-    it("after the host was killed while the server started", async (t) => {
+    it("no child or grandchild is alive after the host was killed while the server started", async (t) => {
       const { starts, config } = family(t, ["silent", "stubborn"]);
       const host = startHost(t, config, 'createMCPClient("a", config); setInterval(() => {}, 1e6);');
       const pids = await starts.family();
@@ -178,7 +184,7 @@ describe("processes", { concurrency: true }, () => {
   });
 
   describe("the host", { concurrency: true }, () => {
-    it("ends by itself after closeMCPClient, and prints nothing", async (t) => {
+    it("the host ends by itself after closeMCPClient, and prints nothing", async (t) => {
       const { config } = family(t);
       const host = startHost(
         t,
@@ -190,7 +196,7 @@ describe("processes", { concurrency: true }, () => {
       assert.deepEqual(await host.ended, { code: 0, signal: null, stderr: "" });
     });
 
-    it("ends by itself after closeAll", async (t) => {
+    it("the host ends by itself after closeAll", async (t) => {
       const { config } = family(t);
       const host = startHost(
         t,
@@ -200,12 +206,12 @@ describe("processes", { concurrency: true }, () => {
       assert.deepEqual(await host.ended, { code: 0, signal: null, stderr: "" });
     });
 
-    it("ends by itself after a connection that failed", async (t) => {
+    it("the host ends by itself after a connection that failed", async (t) => {
       const host = startHost(t, stdio(["crash"]), 'await createMCPClient("a", config).catch(() => {});');
       assert.deepEqual(await host.ended, { code: 0, signal: null, stderr: "" });
     });
 
-    it("stays while a call is under way, and gets its result", async (t) => {
+    it("the host stays alive while a call runs, and gets its result", async (t) => {
       const host = startHost(
         t,
         stdio(),
@@ -220,14 +226,14 @@ describe("processes", { concurrency: true }, () => {
   });
 
   describe("a server that is still needed", { concurrency: true }, () => {
-    it("answers after 12 seconds of silence", async (t) => {
+    it("a server in use responds after 12 seconds of silence", async (t) => {
       const { ask } = await connected(t, stdio());
       const { pid } = await ask("about-me");
       await new Promise((resolve) => setTimeout(resolve, 12_000));
       assert.equal((await ask("about-me")).pid, pid);
     });
 
-    it("leads a process group of its own, so that Ctrl-C in the terminal is ours alone", {
+    it("a server has a process group of its own, so that Ctrl-C in the terminal is ours alone", {
       skip: notOn("win32"),
     }, async (t) => {
       const { ask } = await connected(t, stdio());

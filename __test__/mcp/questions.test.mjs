@@ -6,7 +6,7 @@ import { startHTTPServer } from "./support/http-server.mjs";
 import { connected, stdio } from "./support/servers.mjs";
 
 describe("elicitation", () => {
-  it("reaches the callback, and the server gets the answer", async (t) => {
+  it("an elicitation reaches the callback, and the server gets its result", async (t) => {
     const asked = [];
     const onElicitation = async (params) => {
       asked.push(params);
@@ -19,7 +19,7 @@ describe("elicitation", () => {
     assert.deepEqual(asked[0].requestedSchema, { type: "object", properties: { name: { type: "string" } } });
   });
 
-  it("is answered with the defaults of the form for what the user left out", async (t) => {
+  it("an elicitation result has the form's defaults for what the user omitted", async (t) => {
     const form = {
       type: "object",
       properties: { name: { type: "string", default: "Ada" }, age: { type: "integer", default: 36 } },
@@ -30,7 +30,7 @@ describe("elicitation", () => {
     assert.deepEqual(result, { action: "accept", content: { age: 37, name: "Ada" } });
   });
 
-  it("is announced only when there is a callback", async (t) => {
+  it("elicitation is announced only when there is a callback", async (t) => {
     const without = await connected(t, stdio());
     const [, initialize] = await without.ask("received");
     assert.deepEqual(Object.keys(initialize.params.capabilities), []);
@@ -40,14 +40,14 @@ describe("elicitation", () => {
     assert.deepEqual(Object.keys(other.params.capabilities).sort(), ["elicitation", "sampling"]);
   });
 
-  it("without a callback is refused politely", async (t) => {
+  it("an elicitation without a callback is refused with an error", async (t) => {
     const { ask, call } = await connected(t, stdio());
     const { result, error } = await ask("elicit");
     assert.ok(result?.action === "decline" || error?.code === -32601, JSON.stringify({ result, error }));
     assert.equal((await call("echo", { text: "still friends" })).data[0].text, "still friends");
   });
 
-  it("a callback that fails, or answers nonsense, is an error for the server and for nobody else", async (t) => {
+  it("an elicitation callback that fails, or returns nonsense, is an error for the server only", async (t) => {
     for (const onElicitation of [
       () => {
         throw new Error("the user is asleep");
@@ -64,7 +64,7 @@ describe("elicitation", () => {
     }
   });
 
-  it("works over HTTP too", async (t) => {
+  it("elicitation works over HTTP", async (t) => {
     const { url } = await startHTTPServer(t, { answers: "sse" });
     const onElicitation = () => ({ action: "accept", content: { name: "Ada" } });
     const { ask } = await connected(t, { url, onElicitation });
@@ -73,7 +73,7 @@ describe("elicitation", () => {
 });
 
 describe("sampling", () => {
-  it("reaches the callback, and the server gets the answer", async (t) => {
+  it("a sampling request reaches the callback, and the server gets its result", async (t) => {
     const asked = [];
     const onSampling = (params) => {
       asked.push(params);
@@ -87,25 +87,25 @@ describe("sampling", () => {
     assert.equal(asked[0].maxTokens, 100);
   });
 
-  it("without a callback is refused politely", async (t) => {
+  it("a sampling request without a callback is refused with an error", async (t) => {
     const { ask } = await connected(t, stdio());
     assert.equal((await ask("sample")).error.code, -32601);
   });
 });
 
 describe("other questions", () => {
-  it("that do not exist are answered with an error", async (t) => {
+  it("unknown requests of a server are refused with an error", async (t) => {
     const { ask } = await connected(t, stdio());
     assert.equal((await ask("ask-nonsense")).error.code, -32601);
   });
 
-  it("in great number do not fill our memory, and calls go on", async (t) => {
+  it("many requests of a server do not exhaust memory, and calls go on", async (t) => {
     const onElicitation = () => new Promise(() => {});
     const { call } = await connected(t, stdio(["nosy"], { onElicitation }));
     assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
   });
 
-  it("a wrong callback is refused", async () => {
+  it("a callback that is no function is refused", async () => {
     for (const field of ["onElicitation", "onSampling"]) {
       await assert.rejects(connected({ after() {} }, stdio([], { [field]: "ask me" })), {
         code: "VALIDATION_ERROR",

@@ -50,7 +50,7 @@ for (const [transport, start] of Object.entries({
   HTTP: async (test) => ({ url: (await hostileHTTP(test)).url }),
 })) {
   describe(`a hostile server over ${transport}`, () => {
-    it("cannot keep a call from its one outcome, hold the event loop or end the process", async (t) => {
+    it(`a hostile server over ${transport} cannot keep a call from its one outcome, block the event loop or end the process`, async (t) => {
       console.log(`OPERATIONS_SEED=${seed}`);
       const config = { ...(await start(t)), timeout: 300, maxResultBytes: 2_000_000 };
       const { call } = await connected(t, config);

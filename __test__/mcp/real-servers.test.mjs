@@ -43,7 +43,7 @@ for (const [transport, start] of Object.entries({
   HTTP: async (t, more) => ({ ...(await everythingOverHTTP(t)), ...more }),
 })) {
   describe(`server-everything over ${transport}`, { concurrency: true }, () => {
-    it("has all its tools, with schemas and annotations", async (t) => {
+    it(`server-everything over ${transport} has all its tools, with schemas and annotations`, async (t) => {
       const { wrapper, tool } = await connected(t, await start(t), "everything");
       assert.ok(wrapper.tools.length >= 10);
       assert.equal(tool("echo").inputSchema.properties.message.type, "string");
@@ -51,7 +51,7 @@ for (const [transport, start] of Object.entries({
       assert.match(tool("echo").version, /^\d+\.\d+/);
     });
 
-    it("calls them", async (t) => {
+    it(`server-everything over ${transport} responds to calls`, async (t) => {
       const { call } = await connected(t, await start(t), "everything");
       assert.equal((await call("echo", { message: "hello" })).data[0].text, "Echo: hello");
       assert.match((await call("get-sum", { a: 2, b: 40 })).data[0].text, /42/);
@@ -64,7 +64,7 @@ for (const [transport, start] of Object.entries({
       assert.equal(links.data.filter(({ type }) => type === "resource_link").length, 3);
     });
 
-    it("refuses what its schemas refuse", async (t) => {
+    it(`server-everything over ${transport} gets no input that its schemas refuse`, async (t) => {
       const { call } = await connected(t, await start(t), "everything");
       const error = await failure(call("get-structured-content", { location: "Atlantis" }));
       assert.ok(error instanceof CallError);
@@ -72,7 +72,7 @@ for (const [transport, start] of Object.entries({
       assert.match(error.message, /\/location/);
     });
 
-    it("tells its progress", async (t) => {
+    it(`server-everything over ${transport} reports its progress`, async (t) => {
       const { call } = await connected(t, await start(t), "everything");
       const seen = [];
       const onProgress = ({ progress, total }) => seen.push(`${progress}/${total}`);
@@ -80,7 +80,7 @@ for (const [transport, start] of Object.entries({
       assert.deepEqual(seen, ["1/4", "2/4", "3/4", "4/4"]);
     });
 
-    it("asks the user and the model", async (t) => {
+    it(`server-everything over ${transport} reaches the user and the model`, async (t) => {
       const config = await start(t, {
         onElicitation: () => ({ action: "accept", content: { name: "Ada", check: true } }),
         onSampling: () => ({ role: "assistant", content: { type: "text", text: "a joke" }, model: "none" }),
@@ -100,7 +100,7 @@ for (const [transport, start] of Object.entries({
       await call("echo", { message: "still there" });
     });
 
-    it("has resources and prompts", async (t) => {
+    it(`server-everything over ${transport} has resources and prompts`, async (t) => {
       const { wrapper } = await connected(t, await start(t), "everything");
       const resources = await wrapper.listResources();
       assert.ok(resources.length > 0);
@@ -128,7 +128,7 @@ it("server-filesystem reads and writes in its folder, and nowhere else", async (
   assert.equal(outside.meta.isError, true);
 });
 
-it("server-memory remembers", async (t) => {
+it("server-memory stores and finds entities", async (t) => {
   const env = { MEMORY_FILE_PATH: join(temporaryFolder(t), "memory.json") };
   const { call } = await connected(t, packaged("server-memory", [], { env }), "memory");
   await call("create_entities", {
@@ -137,13 +137,13 @@ it("server-memory remembers", async (t) => {
   assert.match(JSON.stringify((await call("read_graph")).data), /Ada/);
 });
 
-it("server-sequential-thinking thinks", async (t) => {
+it("server-sequential-thinking counts its thoughts", async (t) => {
   const { call } = await connected(t, packaged("server-sequential-thinking"), "thinking");
   const input = { thought: "hm", nextThoughtNeeded: false, thoughtNumber: 1, totalThoughts: 1 };
   assert.match(JSON.stringify((await call("sequentialthinking", input)).data), /thoughtNumber/);
 });
 
-it("all of them at once, through the loader", async (t) => {
+it("all the real servers work at once, through the loader", async (t) => {
   const loader = new MCPClientLoader();
   defer(t, () => loader.closeAll());
   const wrappers = await loader.load({

@@ -11,7 +11,7 @@ import { connected, failure, stdio } from "./support/servers.mjs";
 const timesCalled = (marker) => readFileSync(marker, "utf8").split("\n").filter(Boolean).length;
 
 describe("a server that dies in mid-call", () => {
-  it("fails the call, which may have been carried out", async (t) => {
+  it("a server that dies in mid-call fails the call, which may have been carried out", async (t) => {
     const { call } = await connected(t, stdio());
     const error = await failure(call("die", { words: "the roof is on fire" }));
     assert.equal(error.code, "EXECUTION_ERROR");
@@ -23,7 +23,7 @@ describe("a server that dies in mid-call", () => {
     assert.equal(error.details.server, "test");
   });
 
-  it("fails all calls that are under way", async (t) => {
+  it("a server that dies fails all running calls", async (t) => {
     const { call } = await connected(t, stdio());
     const pending = Array.from({ length: 20 }, () => failure(call("never")));
     await failure(call("die"));
@@ -33,7 +33,7 @@ describe("a server that dies in mid-call", () => {
     }
   });
 
-  it("does not get the call a second time", async (t) => {
+  it("a call is not repeated after its server died", async (t) => {
     const { call } = await connected(t, stdio());
     const marker = join(temporaryFolder(t), "marker");
     const error = await failure(call("die-once", { marker }));
@@ -43,7 +43,7 @@ describe("a server that dies in mid-call", () => {
   });
 
   for (const tool of ["die-once-read-only", "die-once-idempotent"]) {
-    it(`gets the call a second time when the tool says that it may: ${tool}`, async (t) => {
+    it(`a call is repeated after its server died if the tool allows it: ${tool}`, async (t) => {
       const { call } = await connected(t, stdio());
       const marker = join(temporaryFolder(t), "marker");
       assert.equal((await call(tool, { marker })).data[0].text, "alive again");
@@ -55,7 +55,7 @@ describe("a server that dies in mid-call", () => {
 describe("the next call", () => {
   const log = collectLog();
 
-  it("starts the server again", async (t) => {
+  it("the next call after a server's death starts it again", async (t) => {
     const starts = startsFile(t);
     const { call, ask } = await connected(t, stdio([], { env: { STARTS_FILE: starts.path } }));
     const before = await ask("about-me");
@@ -66,7 +66,7 @@ describe("the next call", () => {
     await untilDead([before.pid]);
   });
 
-  it("of many at once starts it once", async (t) => {
+  it("many calls at once after a server's death start it once", async (t) => {
     const starts = startsFile(t);
     const { call } = await connected(t, stdio([], { env: { STARTS_FILE: starts.path } }));
     await failure(call("die"));
@@ -78,7 +78,7 @@ describe("the next call", () => {
     assert.equal(starts.pids("server").length, 2);
   });
 
-  it("after an end without a call in flight finds it alive", async (t) => {
+  it("the next call works after a server died without a call in flight", async (t) => {
     const { ask } = await connected(t, stdio());
     const { pid } = await ask("about-me");
     process.kill(pid, "SIGKILL");
@@ -86,7 +86,7 @@ describe("the next call", () => {
     assert.notEqual((await ask("about-me")).pid, pid);
   });
 
-  it("again and again", async (t) => {
+  it("a server that dies again and again is started each time", async (t) => {
     const { call } = await connected(t, stdio());
     for (let round = 0; round < 4; round++) {
       await failure(call("die"));
@@ -95,7 +95,7 @@ describe("the next call", () => {
     assert.ok(log.some(({ text }) => /test/.test(text)));
   });
 
-  it("waits with the patience that the call has", async (t) => {
+  it("the next call waits for the restart as long as its own time limit", async (t) => {
     const starts = startsFile(t);
     const marker = join(temporaryFolder(t), "marker");
     const env = { STARTS_FILE: starts.path, MARKER: marker };
@@ -110,7 +110,7 @@ describe("the next call", () => {
     assert.equal((await pending).code, "ABORTED");
   });
 
-  it("tells why the server does not come back, and that nothing was carried out", async (t) => {
+  it("a call says why the server does not come back, and that nothing was carried out", async (t) => {
     const marker = join(temporaryFolder(t), "marker");
     const env = { MARKER: marker };
     const { call } = await connected(t, stdio(["crash-when-restarted"], { env }));
@@ -123,7 +123,7 @@ describe("the next call", () => {
     }
   });
 
-  it("learns tools that the new server has", async (t) => {
+  it("a restarted server's new tools are available", async (t) => {
     const marker = join(temporaryFolder(t), "marker");
     const env = { MARKER: marker };
     const { call, wrapper } = await connected(t, stdio(["knows-news-when-restarted"], { env }));
@@ -137,7 +137,7 @@ describe("the next call", () => {
 });
 
 describe("reconnect: false", () => {
-  it("keeps a dead server dead", async (t) => {
+  it("with reconnect: false a dead server stays dead", async (t) => {
     const starts = startsFile(t);
     const config = stdio([], { reconnect: false, env: { STARTS_FILE: starts.path } });
     const { call } = await connected(t, config);

@@ -12,7 +12,7 @@ import { Value } from "@sinclair/typebox/value";
 import { connected, failure, stdio } from "./support/servers.mjs";
 
 describe("a result", () => {
-  it("with content only: the blocks are the data", async (t) => {
+  it("a result with content only has its blocks as data", async (t) => {
     const { call } = await connected(t, stdio());
     const envelope = await call("echo", { text: "hello" });
     assert.ok(isResponseEnvelope(envelope));
@@ -24,7 +24,7 @@ describe("a result", () => {
     assert.ok(!("structuredContent" in envelope.meta && envelope.meta.structuredContent !== undefined));
   });
 
-  it("with structured content: that is the data", async (t) => {
+  it("a result with structured content has that as data", async (t) => {
     const { call } = await connected(t, stdio());
     const envelope = await call("person");
     assert.deepEqual(envelope.data, { name: "Ada", age: 36, role: "admin" });
@@ -34,14 +34,14 @@ describe("a result", () => {
     assert.deepEqual(other.data, { any: ["thing"] });
   });
 
-  it("that does not quite fit its schema is normalised, and kept in meta as it came", async (t) => {
+  it("a result that does not quite fit its schema is normalised, and is in meta as it came", async (t) => {
     const { call } = await connected(t, stdio());
     const envelope = await call("sloppy-person");
     assert.deepEqual(envelope.data, { name: "Ada", age: 36, role: "guest" });
     assert.deepEqual(envelope.meta.structuredContent, { name: "Ada", age: "36", secret: true });
   });
 
-  it("is normalised as `output` says", async (t) => {
+  it("a result is normalised as `output` says", async (t) => {
     const keep = await connected(t, stdio([], { output: "keep" }));
     assert.equal(keep.tool("person")._meta.output, "keep");
     assert.deepEqual((await keep.call("sloppy-person")).data, {
@@ -54,7 +54,7 @@ describe("a result", () => {
     assert.deepEqual((await off.call("sloppy-person")).data, { name: "Ada", age: "36", secret: true });
   });
 
-  it("of every kind of content, known or not", async (t) => {
+  it("a result may have content of every kind, known or not", async (t) => {
     const { call } = await connected(t, stdio());
     const envelope = await call("every-content");
     const hologram = { type: "hologram", depth: 3 };
@@ -72,7 +72,7 @@ describe("a result", () => {
     assert.deepEqual(envelope.meta._meta, { "test/cost": 7 });
   });
 
-  it("without anything in it", async (t) => {
+  it("a result without anything in it is an envelope", async (t) => {
     const { call } = await connected(t, stdio());
     const envelope = await call("no-content");
     assert.deepEqual(envelope.data, []);
@@ -81,14 +81,14 @@ describe("a result", () => {
 });
 
 describe("isError", () => {
-  it("is an envelope, not normalised", async (t) => {
+  it("a result with isError is an envelope, not normalised", async (t) => {
     const { call } = await connected(t, stdio());
     const envelope = await call("fail");
     assert.equal(envelope.meta.isError, true);
     assert.deepEqual(envelope.data, [{ type: "text", text: "no such person" }]);
   });
 
-  it("is thrown when asked for, with the envelope in the details", async (t) => {
+  it("a result with isError is thrown with onToolError, with the envelope in the details", async (t) => {
     const { call } = await connected(t, stdio([], { onToolError: "throw" }));
     const error = await failure(call("fail"));
     assert.ok(error instanceof CallError);
@@ -101,13 +101,13 @@ describe("isError", () => {
 });
 
 describe("JSON in a text block", () => {
-  it("stays text by default", async (t) => {
+  it("JSON in a text block stays text by default", async (t) => {
     const { tool } = await connected(t, stdio());
     const { data } = await tool("json-text").handler({}, {});
     assert.equal(data[0].type, "text");
   });
 
-  it("is parsed with parseJSONText, and normalised", async (t) => {
+  it("JSON in a text block is parsed with parseJSONText, and normalised", async (t) => {
     const { call } = await connected(t, stdio([], { parseJSONText: true }));
     const envelope = await call("json-text");
     assert.deepEqual(envelope.data, { name: "Ada", age: 36, role: "admin" });
@@ -115,7 +115,7 @@ describe("JSON in a text block", () => {
     assert.equal(envelope.meta.structuredContent, undefined);
   });
 
-  it("is parsed only when it is one block with an object or an array", async (t) => {
+  it("JSON in a text block is parsed only if it is one block with an object or an array", async (t) => {
     const { tool, call } = await connected(t, stdio([], { parseJSONText: true }));
     assert.deepEqual((await tool("arguments").handler({ a: [1] }, {})).data, { a: [1] });
     for (const text of ["7", '"text"', "null", "true", "{broken", "plain"]) {
@@ -128,7 +128,7 @@ describe("JSON in a text block", () => {
   });
 });
 
-it("an option with a wrong value is refused", async (t) => {
+it("an MCP option with a wrong value is refused", async (t) => {
   for (const [field, value] of [
     ["onToolError", "explode"],
     ["output", "shred"],

@@ -6,6 +6,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { createMCPClient, OperationRegistry } from "@alkdev/operations";
 import { serve } from "@alkdev/operations/serve";
 import { Type } from "@sinclair/typebox";
+import { until } from "../support/waiting.mjs";
 
 const USERS = {
   "token-ada": { id: "ada", scopes: [] },
@@ -56,12 +57,8 @@ async function client(url, more = {}) {
   return { wrapper, registry, as, asked };
 }
 
-const until = async (holds) => {
-  while (!holds()) await wait(1);
-};
-
 describe("two users with two tokens on one server", () => {
-  it("are never mixed, under concurrency, reconnects and errors", async () => {
+  it("two users with two tokens on one server are never mixed, under concurrency, reconnects and errors", async () => {
     const { server, control } = await upstream();
     const { as, asked } = await client(server.url);
     assert.deepEqual(asked, [undefined], "once, for the list of tools");
@@ -110,7 +107,7 @@ describe("two users with two tokens on one server", () => {
     assert.equal((await as("one", { n: 4 })).data.user, "bob");
   });
 
-  it("served natively or not, the function is asked for each call", async () => {
+  it("the headers function is called for each call, natively or not", async () => {
     const { server } = await upstream();
     const { registry } = await client(server.url);
     const hub = await serve(registry, { doors: { http: true }, tokens: USERS });
@@ -129,7 +126,7 @@ describe("two users with two tokens on one server", () => {
 });
 
 describe("connections", () => {
-  it("are bounded: the idle one goes, and when all are in use a user is refused", async () => {
+  it("connections of users are bounded: the idle one is closed, and when all are in use a user is refused", async () => {
     const { server } = await upstream();
     const { as } = await client(server.url, { sessions: { most: 1, idle: 60_000 } });
     assert.equal((await as("ada", { n: 1 })).data.user, "ada");
@@ -151,7 +148,7 @@ describe("connections", () => {
     assert.equal((await as("bob", { n: 5 })).data.user, "bob");
   });
 
-  it("a token that is refused is told, and the next call tries again", async () => {
+  it("a token that is refused is reported, and the next call tries again", async () => {
     const { server } = await upstream();
     let token = "wrong";
     const { as } = await client(server.url, {
@@ -166,7 +163,7 @@ describe("connections", () => {
     assert.equal((await as("ada", { n: 1 })).data.user, "ada");
   });
 
-  it("one that is not used is closed, and the process can end", async () => {
+  it("a user's idle connection is closed, and the process can end", async () => {
     const { server } = await upstream();
     const { as, wrapper } = await client(server.url, { sessions: { idle: 20 } });
     await as("ada", { n: 1 });
@@ -179,7 +176,7 @@ describe("connections", () => {
 });
 
 describe("options", () => {
-  it("what would mix users is refused", async () => {
+  it("options that would mix users are refused", async () => {
     const headers = () => ({});
     const oauth = { clientCredentials: { clientId: "a", clientSecret: "b" } };
     for (const [config, words] of [
@@ -195,7 +192,7 @@ describe("options", () => {
     }
   });
 
-  it("what a function gives is not looked up in the environment", async () => {
+  it("values that a headers function returns are not expanded from the environment", async () => {
     const { server } = await upstream();
     process.env.OPERATIONS_TEST_TOKEN = "token-ada";
     const reference = ["$", "{env:OPERATIONS_TEST_TOKEN}"].join("");

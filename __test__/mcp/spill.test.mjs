@@ -117,7 +117,7 @@ async function connected(way, spill = {}, onRegistry = false, more = {}) {
 
 describe("a large result of an MCP tool", { timeout: 300_000 }, () => {
   for (const way of ["stdio", "json"]) {
-    it(`is in a file, with flat memory (${way})`, async (t) => {
+    it(`a large MCP result goes to a file, with flat memory (${way})`, async (t) => {
       const { call, files, close } = await connected(way);
       await call({ form: "text", pieces: 1 });
       const { result, most } = await memoryWhile(() => call({ form: "text", pieces: MEGABYTES }));
@@ -136,8 +136,17 @@ describe("a large result of an MCP tool", { timeout: 300_000 }, () => {
     });
   }
 
+  it("is settled before what a server says after it: what the disk has not taken stays in the pipe (stdio)", async () => {
+    const { call, close } = await connected("stdio");
+    const order = [];
+    const noted = (input, name) => call(input).then(() => order.push(name));
+    await Promise.all([noted({ form: "text", pieces: 4 }, "large"), noted({}, "small")]);
+    assert.deepEqual(order, ["large", "small"]);
+    await close();
+  });
+
   for (const way of ["stdio", "json", "events"]) {
-    it(`holds what the data would be (${way})`, async () => {
+    it(`the file of a large MCP result has what the data would be (${way})`, async () => {
       for (const onRegistry of [false, true]) {
         const { call, files, close } = await connected(way, {}, onRegistry);
         const structured = await call({ form: "structured", pieces: 2 });
@@ -156,7 +165,7 @@ describe("a large result of an MCP tool", { timeout: 300_000 }, () => {
       }
     });
 
-    it(`is never an error (${way})`, async () => {
+    it(`a large MCP result with isError never goes to a file (${way})`, async () => {
       const { call, files, close } = await connected(way);
       const { data, meta } = await call({ form: "error", pieces: 1 });
       assert.equal(meta.isError, true);
@@ -169,7 +178,7 @@ describe("a large result of an MCP tool", { timeout: 300_000 }, () => {
       await limited.close();
     });
 
-    it(`beyond the quota is an error, and leaves no file (${way})`, async () => {
+    it(`a large MCP result beyond the quota is an error, and leaves no file (${way})`, async () => {
       const { call, files, close } = await connected(way, { quota: 100_000 });
       await assert.rejects(call({ form: "text", pieces: 1 }), (error) => {
         assert.match(error.message, /spill\.quota/);

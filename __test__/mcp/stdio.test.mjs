@@ -12,7 +12,7 @@ import { connected, failure, stdio } from "./support/servers.mjs";
 describe("the environment of a child", { skip: notOn("win32") }, () => {
   const SAFE = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
 
-  it("is a safe part of ours, and `env`", async (t) => {
+  it("the environment of a child is a safe part of ours, and `env`", async (t) => {
     process.env.OPERATIONS_TEST_SECRET = "hush";
     t.after(() => delete process.env.OPERATIONS_TEST_SECRET);
     const { ask } = await connected(t, stdio([], { env: { TOKEN: "abc", EMPTY: "" } }));
@@ -24,7 +24,7 @@ describe("the environment of a child", { skip: notOn("win32") }, () => {
     for (const name of Object.keys(env)) assert.ok([...SAFE, "TOKEN", "EMPTY"].includes(name), name);
   });
 
-  it("is all of ours with inheritEnv, and `env` goes first", async (t) => {
+  it("the environment of a child is all of ours with inheritEnv, and `env` goes first", async (t) => {
     process.env.OPERATIONS_TEST_SECRET = "hush";
     process.env.OPERATIONS_TEST_OTHER = "ours";
     t.after(() => {
@@ -38,7 +38,7 @@ describe("the environment of a child", { skip: notOn("win32") }, () => {
     assert.equal(env.OPERATIONS_TEST_OTHER, "theirs");
   });
 
-  it("may override what is inherited", async (t) => {
+  it("the environment of a child may override what is inherited", async (t) => {
     const { ask } = await connected(t, stdio([], { env: { HOME: "/nowhere" } }));
     assert.equal((await ask("about-me")).env.HOME, "/nowhere");
   });
@@ -55,7 +55,7 @@ it("a child runs in `cwd`, else in our folder", async (t) => {
 describe("standard error", () => {
   const log = collectLog();
 
-  it("is logged", async (t) => {
+  it("standard error of a child is logged", async (t) => {
     const { call } = await connected(t, stdio([], { reconnect: false }), "loud");
     await failure(call("die", { words: "I am leaving" }));
     await until(
@@ -64,7 +64,7 @@ describe("standard error", () => {
     );
   });
 
-  it("is quoted in errors, the end of it", async (t) => {
+  it("the end of a child's standard error is quoted in errors", async (t) => {
     const { call } = await connected(t, stdio(["talks-on-stderr"], { reconnect: false }), "loud");
     const error = await failure(call("die", { words: "goodbye" }));
     assert.match(error.message, /the last word\ngoodbye/);
@@ -74,12 +74,12 @@ describe("standard error", () => {
     assert.match(error.details.stderr, /goodbye\n?$/);
   });
 
-  it("without an end does not stop the server", async (t) => {
+  it("endless standard error does not stop the server", async (t) => {
     const { call } = await connected(t, stdio(["talks-on-stderr"]));
     assert.equal((await call("echo", { text: "still here" })).data[0].text, "still here");
   });
 
-  it("shows no secret that we know: the values of `env` and `headers`", async (t) => {
+  it("standard error in logs and errors shows no values of `env` and `headers`", async (t) => {
     const secret = "sk-live-0123456789abcdef";
     const env = { TOKEN: secret };
     const { call } = await connected(t, stdio(["tells-token"], { env, reconnect: false }), "leaky");

@@ -54,7 +54,7 @@ describe("a task", () => {
     ["whose server is behind a gateway that fails", ({ response }) => response.writeHead(502).end()],
     ["whose server is too busy", ({ response }) => response.writeHead(503).end()],
   ]) {
-    it(`${what} is asked about again`, async (t) => {
+    it(`a task ${what} is polled again`, async (t) => {
       const { url, asked } = await startServer(t, (get) => (get.times <= 3 ? fail(get) : get.tell(DONE)));
       const { call } = await connected(t, { url }, "away");
       assert.equal((await call("work", {})).data[0].text, "done");
@@ -63,7 +63,7 @@ describe("a task", () => {
     });
   }
 
-  it("that can never be read ends with the time limit; the error names it", async (t) => {
+  it("a task that can never be read ends at the time limit; the error names it", async (t) => {
     const { url, asked } = await startServer(t, ({ response }) => response.destroy());
     const { call } = await connected(t, { url, taskTimeout: 400 }, "away");
     const error = await failure(call("work", {}));
@@ -77,7 +77,7 @@ describe("a task", () => {
     ["nobody knows", ({ answer }) => answer({ error: { code: -32602, message: "There is no such task" } })],
     ["is forbidden", ({ response }) => response.writeHead(401).end()],
   ]) {
-    it(`that ${what} ends the call at once, and may have run`, async (t) => {
+    it(`a task that ${what} ends the call at once, and may have run`, async (t) => {
       const { url, asked } = await startServer(t, fail);
       const { call } = await connected(t, { url }, "away");
       const error = await failure(call("work", {}));
@@ -115,7 +115,7 @@ describe("a task", () => {
     return { call, kept, again, kill: () => server.kill() };
   }
 
-  it("that is done has its result after a restart of the server", async (t) => {
+  it("a task that is done has its result after a restart of the server", async (t) => {
     const { call, kept, kill, again } = await restartable(t, 1_000);
     const end = call("x_wait", { ms: 1 });
     await until(() => kept().includes("waited"), "the result is kept");
@@ -125,7 +125,7 @@ describe("a task", () => {
     assert.deepEqual((await end).data, { waited: 1 });
   });
 
-  it("that was running when its server ended fails with what the next server says", async (t) => {
+  it("a task that was running when its server ended fails with what the next server says", async (t) => {
     const { call, kept, kill, again } = await restartable(t, 50);
     const end = failure(call("x_wait", { ms: 600_000 }));
     await until(() => kept() !== "", "the task is kept");

@@ -12,7 +12,7 @@ import { tools } from "./support/tools.mjs";
 const names = (list) => list.map(({ name }) => name).sort();
 
 describe("a tool", () => {
-  it("is a mutation in the namespace of its server", async (t) => {
+  it("a tool is a mutation in the namespace of its server", async (t) => {
     const { tool, wrapper } = await connected(t, stdio(), "files");
     const echo = tool("echo");
     assert.equal(echo.namespace, "files");
@@ -24,13 +24,13 @@ describe("a tool", () => {
       assert.ok(Value.Check(OperationSpecSchema, spec), spec.name);
   });
 
-  it("keeps title and annotations", async (t) => {
+  it("a tool keeps title and annotations", async (t) => {
     const { tool } = await connected(t, stdio());
     assert.equal(tool("echo").title, "Echo");
     assert.deepEqual(tool("echo")._meta.annotations, { readOnlyHint: true, openWorldHint: false });
   });
 
-  it("has the version of the config, else of the server, else 1.0.0", async (t) => {
+  it("a tool has the version of the config, else of the server, else 1.0.0", async (t) => {
     const given = await connected(t, stdio([], { version: "9.9.9" }));
     assert.equal(given.tool("echo").version, "9.9.9");
     const told = await connected(t, stdio());
@@ -39,7 +39,7 @@ describe("a tool", () => {
     assert.equal(neither.tool("echo").version, "1.0.0");
   });
 
-  it("keeps its schemas as they were, as JSON", async (t) => {
+  it("a tool keeps its schemas as they were, as JSON", async (t) => {
     const { tool } = await connected(t, stdio(["recursive-schemas"]));
     for (const { name, inputSchema, outputSchema } of tools) {
       assert.deepEqual(JSON.parse(JSON.stringify(tool(name).inputSchema)), inputSchema, name);
@@ -49,7 +49,7 @@ describe("a tool", () => {
     }
   });
 
-  it("checks its input before anything is sent", async (t) => {
+  it("a tool checks its input before anything is sent", async (t) => {
     const { call, ask } = await connected(t, stdio());
     const error = await failure(call("echo", { text: 7 }));
     assert.ok(error instanceof CallError);
@@ -58,7 +58,7 @@ describe("a tool", () => {
     assert.ok(!received.some(({ params }) => params?.name === "echo"));
   });
 
-  it("with $defs and recursion checks all the way down", async (t) => {
+  it("a tool with $defs and recursion checks its input at every depth", async (t) => {
     const { call, ask } = await connected(t, stdio(["recursive-schemas"]));
     const root = { value: 1, children: [{ value: 2, children: [{ value: 3 }] }] };
     assert.deepEqual(await ask("tree", { root }), { root });
@@ -75,31 +75,31 @@ describe("a tool", () => {
 describe("the list", () => {
   const log = collectLog();
 
-  it("has all pages", async (t) => {
+  it("the list of tools has all pages", async (t) => {
     const { wrapper } = await connected(t, stdio(["pages"]));
     assert.deepEqual(names(wrapper.tools), names(tools));
   });
 
-  it("ends when a cursor repeats, and says so", async (t) => {
+  it("the list of tools ends when a cursor repeats, with a warning", async (t) => {
     const { wrapper } = await connected(t, stdio(["repeating-cursor"]), "dizzy");
     assert.deepEqual([...new Set(names(wrapper.tools))], names(tools));
     assert.equal(wrapper.tools.length, tools.length);
     await until(() => log.some(({ level, text }) => level === "warning" && text.includes("dizzy")));
   });
 
-  it("that has no end is bounded, and says so", async (t) => {
+  it("an endless list of tools is bounded, with a warning", async (t) => {
     const { wrapper } = await connected(t, stdio(["endless-pages"], { connectTimeout: 60_000 }), "endless");
     assert.equal(wrapper.tools.length, 2_000);
     assert.match(wrapper.problems[0].reason, /more than 2000 tools \('maxTools'\)/);
     await until(() => log.some(({ level, text }) => level === "warning" && text.includes("endless")));
   });
 
-  it("may be empty", async (t) => {
+  it("the list of tools may be empty", async (t) => {
     const { wrapper } = await connected(t, stdio(["no-tools"]));
     assert.deepEqual(wrapper.tools, []);
   });
 
-  it("survives tools whose schemas cannot be used: they take anything, and are reported", async (t) => {
+  it("tools whose schemas cannot be used take any input, and are reported", async (t) => {
     const { wrapper, ask, call } = await connected(t, stdio(["strange-schemas"]), "strange");
     for (const name of ["good-before", "good-after"])
       assert.equal((await call(name)).data[0].text.length > 0, true);
@@ -123,12 +123,12 @@ describe("the list", () => {
     }
   });
 
-  it("survives an output schema that cannot be used", async (t) => {
+  it("a tool whose output schema cannot be used is still available", async (t) => {
     const { call } = await connected(t, stdio(["strange-schemas"]), "strange");
     assert.deepEqual((await call("bad-output-schema")).data, { a: "b" });
   });
 
-  it("survives entries that are no tools, or the same tool twice", async (t) => {
+  it("entries of the list that are no tools, or occur twice, are skipped", async (t) => {
     const { wrapper } = await connected(t, stdio(["strange-entries"]), "strange");
     assert.deepEqual(names(wrapper.tools), names(tools));
     assert.equal(wrapper.problems.length, 7);

@@ -21,7 +21,7 @@ async function ready(worker) {
 }
 
 describe("worker threads", { concurrency: true }, () => {
-  it("four at once, and the main thread, each talk to their own server", async (t) => {
+  it("four worker threads and the main thread each talk to their own server", async (t) => {
     const starts = startsFile(t);
     const config = stdio([], { env: { STARTS_FILE: starts.path } });
     const { call } = await connected(t, config);
@@ -43,7 +43,7 @@ describe("worker threads", { concurrency: true }, () => {
     assert.equal((await call("echo", { text: "main" })).data[0].text, "main");
   });
 
-  it("one that is terminated takes its server, child and grandchild with it, and nobody else's", async (t) => {
+  it("a worker that is terminated takes its server, child and grandchild with it, and no other's", async (t) => {
     const starts = startsFile(t);
     const { call } = await connected(t, stdio());
     const worker = startWorker(t, stdio(["family", "stubborn"], { env: { STARTS_FILE: starts.path } }));
@@ -54,7 +54,7 @@ describe("worker threads", { concurrency: true }, () => {
     assert.equal((await call("echo", { text: "still here" })).data[0].text, "still here");
   });
 
-  it("one that is terminated leaves no dead process behind, in a program that uses the package nowhere else", async (t) => {
+  it("a worker that is terminated leaves no zombie, in a program that uses the package only there", async (t) => {
     const starts = startsFile(t);
     const config = stdio([], { env: { STARTS_FILE: starts.path } });
     const { code, stderr } = await runModule(`
@@ -71,7 +71,7 @@ describe("worker threads", { concurrency: true }, () => {
     assert.equal(code, 0, stderr);
   });
 
-  it("one that is terminated while its server starts leaves nothing", async (t) => {
+  it("a worker that is terminated while its server starts leaves no process", async (t) => {
     const starts = startsFile(t);
     const worker = startWorker(t, stdio(["family", "silent"], { env: { STARTS_FILE: starts.path } }));
     const pids = await starts.family();

@@ -58,7 +58,7 @@ describe("an account with few permissions", { skip, timeout: 60_000 }, () => {
     return registry;
   }
 
-  it("calls what it may, is told what it may not, and knows that it was not carried out", async () => {
+  it("an account with few permissions can call what it may, and knows that a refused call was not carried out", async () => {
     const worker = await connect("worker", "w");
     await worker.serve(registry());
     const { callMap, discover } = await connect("caller", "c");
@@ -77,7 +77,7 @@ describe("an account with few permissions", { skip, timeout: 60_000 }, () => {
     await worker.close();
   });
 
-  it("with inboxes, calls and streams work, and nobody reads or forges the answers of another account", async () => {
+  it("with inboxes, calls and streams work, and no account reads or forges the responses of another", async () => {
     const open = new OperationRegistry();
     const held = [];
     open.register(query("open", (input) => new Promise((resolve) => held.push(() => resolve(input)))));
@@ -124,7 +124,7 @@ describe("an account with few permissions", { skip, timeout: 60_000 }, () => {
     }
   });
 
-  it("cannot serve what it may not subscribe to, and serve() says so", async () => {
+  it("serve() fails if the account may not subscribe to what it serves", async () => {
     const connection = await connect("caller", "c");
     await assert.rejects(connection.serve(registry()), (error) => {
       assert.equal(error.code, "ACCESS_DENIED");
@@ -135,7 +135,7 @@ describe("an account with few permissions", { skip, timeout: 60_000 }, () => {
 });
 
 describe("a server that is not there yet", { skip, timeout: 60_000 }, () => {
-  it("is waited for on request; calls wait too, up to maxWaiting", async () => {
+  it("a NATS server that is not up yet is awaited on request; calls wait too, up to maxWaiting", async () => {
     const broker = await startNats();
     await broker.kill();
     await assert.rejects(connectNats({ servers: broker.url, name: "n" }), { code: "EXECUTION_ERROR" });

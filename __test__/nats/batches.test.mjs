@@ -6,7 +6,7 @@ import { deferred, query, skip, until, useNats } from "./support.mjs";
 describe("calls of one turn over NATS", { skip, timeout: 60_000 }, () => {
   const nats = useNats();
 
-  it("have an outcome each: one that cannot be sent fails alone", async () => {
+  it("a call in a batch over NATS that cannot be sent fails alone", async () => {
     await nats.worker([query("same", (input) => input)], { prefix: "each" });
     const { callMap } = await nats.connect({ prefix: "each" });
     let deep = 1;
@@ -26,7 +26,7 @@ describe("calls of one turn over NATS", { skip, timeout: 60_000 }, () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("have an outcome each: an answer that cannot be sent fails alone", async () => {
+  it("a response in a batch over NATS that cannot be sent fails alone", async () => {
     let deep = 1;
     for (let i = 0; i < 600; i++) deep = [deep];
     const gate = deferred();
@@ -55,7 +55,7 @@ describe("calls of one turn over NATS", { skip, timeout: 60_000 }, () => {
     assert.deepEqual([unwrap(outcomes[0].value), unwrap(outcomes[4].value)], ["a", "b"]);
   });
 
-  it("are known to what follows them in the same turn", async () => {
+  it("calls of one turn over NATS are known to what follows them in the same turn", async () => {
     let arrived = 0;
     await nats.worker(
       [

@@ -8,7 +8,7 @@ import { skip, sleep, useNats } from "./support.mjs";
 describe("a worker whose event loop stood still", { skip, timeout: 60_000 }, () => {
   const nats = useNats();
 
-  it("does not begin with calls that have timed out or were aborted in the meantime", async () => {
+  it("a worker that was blocked does not begin calls that timed out or were aborted meanwhile", async () => {
     const worker = await nats.process("worker-process.mjs");
     const { callMap } = await nats.connect();
     const blocked = callMap.call("t.block", { ms: 2_000 });
@@ -38,7 +38,7 @@ describe("a worker whose event loop stood still", { skip, timeout: 60_000 }, () 
 describe("while the event loop of a worker stands still", { skip, timeout: 60_000 }, () => {
   const nats = useNats();
 
-  it("calls that wait there go to another, and new ones go to another at once", async () => {
+  it("calls that wait at a blocked worker go to another, and new ones go to another at once", async () => {
     const [one, other] = [
       await nats.process("worker-process.mjs", { name: "one", concurrency: 32 }),
       await nats.process("worker-process.mjs", { name: "other", concurrency: 32 }),

@@ -25,7 +25,7 @@ function random(state) {
 describe("a broker that is restarted", { skip, timeout: 120_000 }, () => {
   const nats = useNats();
 
-  it("loses no call: each has one outcome, and what runs is answered afterwards", async () => {
+  it("a broker that is restarted loses no call: each has one outcome, and running ones are answered afterwards", async () => {
     let began = 0;
     const server = await nats.worker(
       [
@@ -109,7 +109,7 @@ describe("a broker that is restarted", { skip, timeout: 120_000 }, () => {
     assert.equal(server.stats().reconnections, 1);
   });
 
-  it("calls made while it is away are sent when it is back", async () => {
+  it("calls made while the broker is away are sent when it is back", async () => {
     await nats.worker([query("echo", (input) => input)], { prefix: "away" });
     const connection = await nats.connect({ prefix: "away" });
     assert.equal(unwrap(await connection.callMap.call("t.echo", 0)), 0);
@@ -125,7 +125,7 @@ describe("a broker that is restarted", { skip, timeout: 120_000 }, () => {
     );
   });
 
-  it("one that stays away: calls fail and say that nothing was sent", async () => {
+  it("calls fail and say that nothing was sent if the broker stays away", async () => {
     const broker = await startNats();
     const connection = await nats.connect({ servers: broker.url });
     await broker.stop();
@@ -143,7 +143,7 @@ describe("a broker that is restarted", { skip, timeout: 120_000 }, () => {
 describe("much at once", { skip, timeout: 120_000 }, () => {
   const nats = useNats();
 
-  it("10,000 calls in flight: every one has its own answer", async () => {
+  it("each of 10,000 calls in flight gets its own response", async () => {
     await nats.worker([query("echo", async (input) => input)], { prefix: "many", concurrency: 64 });
     await nats.worker([query("echo", async (input) => input)], { prefix: "many", concurrency: 64 });
     const { callMap } = await nats.connect({ prefix: "many" });
@@ -156,7 +156,7 @@ describe("much at once", { skip, timeout: 120_000 }, () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("aborting thousands that wait leaves nothing behind", async () => {
+  it("aborting thousands of waiting calls leaves nothing behind", async () => {
     let running = 0;
     await nats.worker(
       [

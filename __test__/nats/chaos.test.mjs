@@ -31,7 +31,7 @@ function sockets() {
 describe("under chaos", { skip, timeout: (seconds + 120) * 1_000 }, () => {
   const nats = useNats();
 
-  it("every call has one outcome, which is true; nothing runs twice, nothing hangs, nothing is left", async (t) => {
+  it("under chaos every call over NATS has one true outcome; nothing runs twice, hangs or is left", async (t) => {
     const socketsBefore = sockets();
     const proxy = await startProxy(nats.broker.port);
     let started = 0;

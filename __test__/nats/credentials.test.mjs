@@ -33,7 +33,7 @@ describe("a credentials file", { skip, timeout: 60_000 }, () => {
   });
   const connect = (auth) => connectNats({ servers: `nats://127.0.0.1:${proxy.port}`, name: "n", auth });
 
-  it("that expires makes few attempts, and is read again when it was renewed", async () => {
+  it("a credentials file that expires causes few attempts, and is read again when it was renewed", async () => {
     writeFileSync(credentialsFile, operator.credentials(seconds(2)));
     const connection = await connect({ credentialsFile });
     try {
@@ -74,7 +74,7 @@ describe("a credentials file", { skip, timeout: 60_000 }, () => {
     }
   });
 
-  it("that is missing, or is none, is named, and nothing of it is told", async () => {
+  it("a credentials file that is missing or invalid is named, and nothing of it is shown", async () => {
     const missing = join(folder, "no.creds");
     await assert.rejects(connect({ credentialsFile: missing }), (error) => {
       assert.equal(error.code, "VALIDATION_ERROR");

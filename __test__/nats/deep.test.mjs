@@ -39,7 +39,7 @@ const DOCUMENT = {
 describe("values that are nested deeply", { skip, timeout: 60_000 }, () => {
   const nats = useNats();
 
-  it("arrive, or are refused at once by whoever would send them", async () => {
+  it("deeply nested values arrive over NATS, or are refused at once by their sender", async () => {
     await nats.worker([query("echo", (input) => input), query("deep", ({ levels }) => nested(levels))]);
     const { callMap } = await nats.connect();
     for (const levels of [400, 508, 509, 510]) {
@@ -64,7 +64,7 @@ describe("values that are nested deeply", { skip, timeout: 60_000 }, () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("also where no JavaScript is asked", async () => {
+  it("deeply nested values of native calls arrive over NATS, or are refused at once", async () => {
     const api = await serve((request, response) => {
       const { pathname, searchParams } = new URL(request.url, "http://api");
       const levels = Number(searchParams.get("levels"));
@@ -89,7 +89,7 @@ describe("values that are nested deeply", { skip, timeout: 60_000 }, () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("in the details of an error are left out, and the error arrives", async () => {
+  it("deeply nested details of an error are left out, and the error arrives", async () => {
     await nats.worker([
       query("fails", ({ levels }) => {
         throw new CallError("FULL", "no room", { value: nested(levels) });

@@ -26,7 +26,7 @@ describe("verifyIdentity", { skip, timeout: 60_000 }, () => {
     return { worker, callMap };
   }
 
-  it("decides who calls: a claim is replaced, by nobody too", async () => {
+  it("verifyIdentity decides who calls: a claim is replaced, also by no identity", async () => {
     const { callMap } = await pair(
       [
         query("whoAmI", whoAmI),
@@ -52,7 +52,7 @@ describe("verifyIdentity", { skip, timeout: 60_000 }, () => {
     }
   });
 
-  it("refuses by false, by a throw and by nonsense: ACCESS_DENIED, and nothing runs", async () => {
+  it("verifyIdentity refuses by false, by a throw and by nonsense: ACCESS_DENIED, and nothing runs", async () => {
     const ran = [];
     const answers = {
       false: () => false,
@@ -79,7 +79,7 @@ describe("verifyIdentity", { skip, timeout: 60_000 }, () => {
     assert.deepEqual(ran, []);
   });
 
-  it("may say why, by an ACCESS_DENIED of its own", async () => {
+  it("verifyIdentity may say why, by an ACCESS_DENIED of its own", async () => {
     const { callMap } = await pair([query("open", () => 1)], () => {
       throw new CallError("ACCESS_DENIED", "Your session has ended: sign in again", { session: "over" });
     });
@@ -90,7 +90,7 @@ describe("verifyIdentity", { skip, timeout: 60_000 }, () => {
     });
   });
 
-  it("believes a claim by true, and is told the claim and the message", async () => {
+  it("verifyIdentity accepts a claim by true, and gets the claim and the message", async () => {
     const seen = [];
     const { callMap } = await pair([query("whoAmI", whoAmI)], async (identity, message) => {
       seen.push([identity, message]);
@@ -110,7 +110,7 @@ describe("verifyIdentity", { skip, timeout: 60_000 }, () => {
     assert.match(from, /^callers\.[0-9a-f]{32}$/);
   });
 
-  it("is asked before imported operations too, which no JavaScript would see otherwise", async () => {
+  it("verifyIdentity runs before native operations, too", async () => {
     const api = await serve((_, response) => sendJson(response, { id: "1", count: 1 }));
     const imported = FromOpenAPI(DOCUMENT, {
       namespace: "api",
@@ -141,7 +141,7 @@ describe("verifyIdentity", { skip, timeout: 60_000 }, () => {
     });
   });
 
-  it("takes its time, and what is aborted meanwhile never runs", async () => {
+  it("verifyIdentity may be slow, and a call that is aborted meanwhile never runs", async () => {
     const ran = [];
     const asked = deferred();
     const answer = deferred();
@@ -161,7 +161,7 @@ describe("verifyIdentity", { skip, timeout: 60_000 }, () => {
     assert.equal(unwrap(await callMap.call("t.open", {})), 1);
   });
 
-  it("must be a function", async () => {
+  it("verifyIdentity must be a function", async () => {
     const connection = await nats.connect();
     await assert.rejects(connection.serve(new OperationRegistry(), { verifyIdentity: true }), {
       code: "VALIDATION_ERROR",

@@ -101,7 +101,7 @@ describe("an MCP tool over NATS", { skip, timeout: 180_000 }, () => {
   const nats = useNats();
   after(() => Promise.all(made.map(closeMCPClient)));
 
-  it("is answered while the JavaScript thread of its worker is busy", async () => {
+  it("an MCP tool over NATS is answered while the JavaScript thread of its worker is busy", async () => {
     const release = join(temporary(), "release");
     const mcp = packaged("server-everything", ["stdio"]);
     const worker = await nats.process("./busy-worker-process.mjs", { mcp, release });
@@ -140,7 +140,7 @@ describe("an MCP tool over NATS", { skip, timeout: 180_000 }, () => {
     "with output: keep": { output: "keep" },
     "with output: off": { output: "off" },
   })) {
-    it(`has the same outcome as through JavaScript, ${how}`, async () => {
+    it(`an MCP tool over NATS has the same outcome as through JavaScript, ${how}`, async () => {
       const { name: server, tools } = await client(stdio([], more));
       const { registry } = await nats.worker([...tools, ...wrapped(tools, `j-${server}`)]);
       const seen = watch(registry);
@@ -158,7 +158,7 @@ describe("an MCP tool over NATS", { skip, timeout: 180_000 }, () => {
     });
   }
 
-  it("has the same errors as through JavaScript when its server ends", async () => {
+  it("an MCP tool over NATS has the same errors as through JavaScript when its server ends", async () => {
     for (const [tool, input] of [
       ["die", { words: "oh", code: 7 }],
       ["die-once", { marker: "marker" }],
@@ -178,7 +178,7 @@ describe("an MCP tool over NATS", { skip, timeout: 180_000 }, () => {
     }
   });
 
-  it("has the server's questions answered by JavaScript", async () => {
+  it("elicitations of an MCP tool over NATS reach JavaScript", async () => {
     const asked = [];
     const { name, tools } = await client(
       stdio([], {
@@ -196,7 +196,7 @@ describe("an MCP tool over NATS", { skip, timeout: 180_000 }, () => {
     assert.deepEqual([asked, seen], [["What is your name?"], []]);
   });
 
-  it("is withdrawn at its server when nobody waits any more", async () => {
+  it("an MCP tool over NATS is cancelled at its server when no caller waits any more", async () => {
     const wrapper = await client(stdio());
     const { registry } = await nats.worker(wrapper.tools, { concurrency: 1 });
     const seen = watch(registry);
@@ -223,7 +223,7 @@ describe("an MCP tool over NATS", { skip, timeout: 180_000 }, () => {
     assert.deepEqual(seen, []);
   });
 
-  it("is served by JavaScript wherever JavaScript has a say", async () => {
+  it("an MCP tool over NATS is served by JavaScript wherever JavaScript has a say", async () => {
     const { name, tools } = await client(stdio());
     const closed = wrapped(tools, "auth").map((tool, index) => ({
       ...tool,

@@ -97,7 +97,7 @@ async function collect(stream) {
 describe("an imported operation over NATS", { skip, timeout: 120_000 }, () => {
   const nats = useNats();
 
-  it("is answered while the JavaScript thread of its worker is busy", async () => {
+  it("an imported operation over NATS is answered while the JavaScript thread of its worker is busy", async () => {
     const folder = mkdtempSync(join(tmpdir(), "operations-"));
     try {
       const api = await serve(answer);
@@ -130,7 +130,7 @@ describe("an imported operation over NATS", { skip, timeout: 120_000 }, () => {
     }
   });
 
-  it("has the same outcome as through JavaScript", async () => {
+  it("an imported operation over NATS has the same outcome as through JavaScript", async () => {
     const api = await serve(answer);
     const operations = FromOpenAPI(DOCUMENT, { namespace: "n", baseUrl: api.url });
     const behind = wrapped(FromOpenAPI(DOCUMENT, { namespace: "j", baseUrl: api.url }));
@@ -168,7 +168,7 @@ describe("an imported operation over NATS", { skip, timeout: 120_000 }, () => {
     assert.deepEqual([...new Set(seen.map((id) => id[0]))], ["j"]);
   });
 
-  it("keeps integers beyond 2^53 as JavaScript keeps them", async () => {
+  it("an imported operation over NATS preserves integers beyond 2^53 as JavaScript does", async () => {
     const big = "9007199254740993";
     const api = await serve((request, response) => {
       const isStream = request.url === "/events";
@@ -224,7 +224,7 @@ describe("an imported operation over NATS", { skip, timeout: 120_000 }, () => {
     assert.match(refused.message, /\/id/);
   });
 
-  it("that arrives with no time left is refused as one that JavaScript would serve, and neither runs", async () => {
+  it("a native call over NATS that arrives after its deadline is refused like one in JavaScript, and does not run", async () => {
     const api = await serve(answer);
     const config = { baseUrl: api.url };
     await nats.worker(
@@ -256,7 +256,7 @@ describe("an imported operation over NATS", { skip, timeout: 120_000 }, () => {
     }
   });
 
-  it("is served by JavaScript wherever JavaScript has a say", async () => {
+  it("an imported operation over NATS is served by JavaScript wherever JavaScript has a say", async () => {
     const api = await serve(answer);
     const imported = (namespace, config) => FromOpenAPI(DOCUMENT, { namespace, baseUrl: api.url, ...config });
     const { registry } = await nats.worker(
@@ -303,7 +303,7 @@ describe("an imported operation over NATS", { skip, timeout: 120_000 }, () => {
     assert.deepEqual(await call("plain.item"), [false, item]);
   });
 
-  it("follows what is registered later", async () => {
+  it("an imported operation over NATS follows what is registered later", async () => {
     const api = await serve(answer);
     const [item, ...others] = FromOpenAPI(DOCUMENT, { namespace: "later", baseUrl: api.url });
     const { registry, serve: serveAgain } = await nats.worker(others);
@@ -341,7 +341,7 @@ describe("an imported operation over NATS", { skip, timeout: 120_000 }, () => {
     assert.deepEqual(seen, ["later.item", "later.item"]);
   });
 
-  it("ends when nobody waits any more", async () => {
+  it("an imported operation over NATS ends when no caller waits any more", async () => {
     const api = await serve(answer);
     const operations = FromOpenAPI(DOCUMENT, { namespace: "end", baseUrl: api.url });
     const worker = await nats.worker(operations, { concurrency: 1 });
@@ -371,7 +371,7 @@ describe("an imported operation over NATS", { skip, timeout: 120_000 }, () => {
     await closed;
   });
 
-  it("warns about what does not fit, under the same category", async () => {
+  it("an imported operation over NATS warns about outputs that do not fit, under the same category", async () => {
     const { configure, reset } = await import("@logtape/logtape");
     const lines = [];
     const arrived = deferred();
@@ -404,7 +404,7 @@ describe("an imported operation over NATS", { skip, timeout: 120_000 }, () => {
     }
   });
 
-  it("has no native twin before it is served", async () => {
+  it("an imported operation has no native registry before it is served", async () => {
     const { prototype } = native.NativeRegistry;
     const { setHost, setHttp } = prototype;
     const told = [];

@@ -22,7 +22,7 @@ describe("news of a connection", { skip, timeout: 60_000 }, () => {
   after(reset);
   const logged = (pattern) => until(() => lines.some((line) => pattern.test(line)));
 
-  it("its loss and its return are told, to listeners and in the log", async () => {
+  it("the loss and return of a NATS connection is reported to listeners and in the log", async () => {
     const connection = await nats.connect();
     const told = [];
     const note = (event) => (status) => told.push([event, status.state]);
@@ -51,7 +51,7 @@ describe("news of a connection", { skip, timeout: 60_000 }, () => {
     assert.equal(new Set(problems).size, problems.length);
   });
 
-  it("a first connection that comes late is told", async () => {
+  it("a first NATS connection that comes late is reported", async () => {
     const broker = await startNats();
     await broker.kill();
     const connection = await nats.connect({ servers: broker.url, waitOnFirstConnect: true });
@@ -93,7 +93,7 @@ describe("news of a connection", { skip, timeout: 60_000 }, () => {
     await logged(/^warning: The caller [0-9a-f]{32} has disappeared \(calls aborted here: 1\)/);
   });
 
-  it("events that there are none of are refused", async () => {
+  it("unknown events of a NATS connection are refused", async () => {
     const connection = await nats.connect();
     assert.throws(() => connection.on("closd", () => {}), { code: "VALIDATION_ERROR", message: /closed/ });
     assert.throws(() => connection.on("closed"), { code: "VALIDATION_ERROR" });

@@ -59,7 +59,7 @@ function callAndAbort({ callMap }, started, count, options = {}) {
 describe("a caller that calls and aborts", { skip, timeout: 60_000 }, () => {
   const nats = useNats();
 
-  it("has no more handlers running than `concurrency` and `overrun`, and places come back as they end", async () => {
+  it("a caller that calls and aborts has no more handlers running than `concurrency` and `overrun`, and permits return as they end", async () => {
     const { operations, running, started, letOneGo } = deaf();
     const worker = await nats.worker(operations, { concurrency: 2, overrun: 3, prefix: "bounded" });
     const caller = await nats.connect({ prefix: "bounded" });
@@ -83,7 +83,7 @@ describe("a caller that calls and aborts", { skip, timeout: 60_000 }, () => {
     await until(() => worker.stats().overrunning === 0 && worker.stats().running === 0);
   });
 
-  it("with `overrun: 0` a place is free when its handler has ended, and not before", async () => {
+  it("with `overrun: 0` a permit over NATS is released when its handler has ended, and not before", async () => {
     const { operations, started, letOneGo } = deaf();
     const worker = await nats.worker(operations, { concurrency: 1, overrun: 0, prefix: "none" });
     const caller = await nats.connect({ prefix: "none" });
@@ -97,7 +97,7 @@ describe("a caller that calls and aborts", { skip, timeout: 60_000 }, () => {
     assert.equal(unwrap(await next), "next");
   });
 
-  it("the generators of streams count too", async () => {
+  it("the generators of aborted streams over NATS count as running", async () => {
     const { operations, running, letOneGo } = deaf();
     const worker = await nats.worker(operations, { concurrency: 1, overrun: 1, prefix: "streams" });
     const caller = await nats.connect({ prefix: "streams" });
@@ -116,7 +116,7 @@ describe("a caller that calls and aborts", { skip, timeout: 60_000 }, () => {
     await until(() => worker.stats().overrunning === 0);
   });
 
-  it("`serve` again keeps the limits, and refuses another `overrun`", async () => {
+  it("`serve` again keeps the limits, and refuses a different `overrun`", async () => {
     const { operations, started, letOneGo } = deaf();
     const worker = await nats.worker(operations, { concurrency: 1, overrun: 0, prefix: "again" });
     worker.registry.register(query("later", (input) => input));

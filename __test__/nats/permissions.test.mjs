@@ -34,7 +34,7 @@ async function stranger(broker, id = "stranger") {
 describe("the subject of one operation", { skip, timeout: 60_000 }, () => {
   const nats = useNats();
 
-  it("is a way to that operation and to no other", async () => {
+  it("the subject of one operation reaches that operation and no other", async () => {
     const ran = [];
     const worker = await nats.worker([
       query("open", () => ran.push("open")),
@@ -49,7 +49,7 @@ describe("the subject of one operation", { skip, timeout: 60_000 }, () => {
     await end();
   });
 
-  it("is a way to places for that operation and for no other", async () => {
+  it("the subject of one operation reserves permits for that operation and for no other", async () => {
     const worker = await nats.worker([query("seen", () => 1), query("hidden", () => 1)]);
     const { send, heard, end } = await stranger(nats.broker);
     const who = (operation) => ({ type: "nats.who", from: "stranger", operation, count: 1 });
@@ -69,7 +69,7 @@ describe("the subject of one operation", { skip, timeout: 60_000 }, () => {
 describe("a request that goes straight to a worker", { skip, timeout: 60_000 }, () => {
   const nats = useNats();
 
-  it("needs a place that was promised for that operation", async () => {
+  it("a direct request to a worker needs a permit that was promised for that operation", async () => {
     const ran = [];
     const worker = await nats.worker([query("a", () => ran.push("a")), query("b", () => ran.push("b"))]);
     const { ask, send, heard, end } = await stranger(nats.broker);
@@ -85,7 +85,7 @@ describe("a request that goes straight to a worker", { skip, timeout: 60_000 }, 
     await end();
   });
 
-  it("reaches nothing that was not announced", async () => {
+  it("a direct request to a worker reaches nothing that was not announced", async () => {
     const ran = [];
     const worker = await nats.worker([query("announced", () => 1)], { prefix: "other" });
     worker.registry.register(query("later", () => ran.push("later")));
@@ -108,7 +108,7 @@ describe("a request that goes straight to a worker", { skip, timeout: 60_000 }, 
 describe("promises of places", { skip, timeout: 60_000 }, () => {
   const nats = useNats();
 
-  it("are half of the places for one caller, and never the last one, so that others are served", async () => {
+  it("promised permits are half for one caller, and never the last one, so that others are served", async () => {
     const worker = await nats.worker([query("echo", (input) => input)], { concurrency: 4 });
     const greedy = await stranger(nats.broker, "greedy");
     const friend = await stranger(nats.broker, "friend");

@@ -24,7 +24,7 @@ const file = (name, text) => {
 };
 
 describe("an NKey", { skip, timeout: 60_000 }, () => {
-  it("opens the door, another does not, and neither is told", async () => {
+  it("the right NKey connects, a wrong one does not, and no error shows a key", async () => {
     const [user, stranger] = [nkeys.createUser(), nkeys.createUser()];
     const seedOf = (pair) => new TextDecoder().decode(pair.getSeed());
     const config = file(
@@ -54,7 +54,7 @@ describe("an NKey", { skip, timeout: 60_000 }, () => {
 });
 
 describe("TLS", { skip: skip || missingOpenssl(), timeout: 60_000 }, () => {
-  it("with a certificate authority of one's own, and not without it", async () => {
+  it("TLS connects with a certificate authority of one's own, and not without it", async () => {
     const openssl = (...args) => {
       const { status, stderr } = spawnSync("openssl", args, { cwd: folder, encoding: "utf8" });
       assert.equal(status, 0, stderr);
@@ -92,7 +92,7 @@ describe("TLS", { skip: skip || missingOpenssl(), timeout: 60_000 }, () => {
 describe("worker threads", { skip, timeout: 60_000 }, () => {
   const nats = useNats();
 
-  it("have connections of their own, which end with them", async () => {
+  it("worker threads have NATS connections of their own, which end with them", async () => {
     const threads = await Promise.all(
       ["one", "two"].map(async (name) => {
         const thread = new Worker(new URL("./thread.mjs", import.meta.url), {

@@ -35,7 +35,7 @@ describe("streams over NATS", { skip, timeout: 60_000 }, () => {
     for (let i = 1; ; i++) yield i;
   }
 
-  it("deliver every event in order, then end", async () => {
+  it("streams over NATS deliver every event in order, then end", async () => {
     const count = watched("count", async function* ({ to }) {
       for (let i = 1; i <= to; i++) yield i;
     });
@@ -54,7 +54,7 @@ describe("streams over NATS", { skip, timeout: 60_000 }, () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("send nothing before the first next()", async () => {
+  it("streams over NATS send nothing before the first next()", async () => {
     const ticks = watched("ticks", endless);
     await nats.worker([ticks.operation], { prefix: "lazy" });
     const { callMap } = await nats.connect({ prefix: "lazy" });
@@ -65,7 +65,7 @@ describe("streams over NATS", { skip, timeout: 60_000 }, () => {
     assert.equal(ticks.yielded, 0);
   });
 
-  it("a slow consumer slows the worker's generator", async () => {
+  it("a slow consumer over NATS slows the worker's generator", async () => {
     const flood = watched("flood", endless);
     await nats.worker([flood.operation], { prefix: "slow" });
     const { callMap } = await nats.connect({ prefix: "slow" });
@@ -84,7 +84,7 @@ describe("streams over NATS", { skip, timeout: 60_000 }, () => {
     await until(() => flood.finals === 1);
   });
 
-  it("break ends the generator; so do the signal, throw() and abort by the caller", async () => {
+  it("a consumer over NATS ends the generator with break, the signal, throw() and abort", async () => {
     const ticks = watched("ticks", async function* () {
       for (let i = 1; ; i++) {
         yield i;
@@ -112,7 +112,7 @@ describe("streams over NATS", { skip, timeout: 60_000 }, () => {
     assert.equal(callMap.getPendingCount(), 0);
   });
 
-  it("break while next() is pending lets it go", async () => {
+  it("break while next() is pending over NATS releases it", async () => {
     const silent = watched("silent", async function* (_, signal) {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
       yield 1;
@@ -127,7 +127,7 @@ describe("streams over NATS", { skip, timeout: 60_000 }, () => {
     await until(() => silent.aborted === 1);
   });
 
-  it("errors come after the events before them", async () => {
+  it("errors of a stream over NATS come after the events before them", async () => {
     await nats.worker(
       [
         subscription("fails", async function* () {
@@ -158,7 +158,7 @@ describe("streams over NATS", { skip, timeout: 60_000 }, () => {
     }
   });
 
-  it("idleTimeout ends a silent stream, but not one whose consumer is slow", async () => {
+  it("idleTimeout ends a silent stream over NATS, but not one whose consumer is slow", async () => {
     const few = watched("few", async function* (_, signal) {
       yield 1;
       yield 2;
@@ -182,7 +182,7 @@ describe("streams over NATS", { skip, timeout: 60_000 }, () => {
     await until(() => few.finals === few.began);
   });
 
-  it("a query and a subscription side by side", async () => {
+  it("a query and a subscription work side by side over NATS", async () => {
     await nats.worker(
       [
         query("one", () => 1),
@@ -202,7 +202,7 @@ describe("streams over NATS", { skip, timeout: 60_000 }, () => {
     assert.deepEqual([a, b, unwrap(one)], [[1, 2, 3], [1, 2, 3], 1]);
   });
 
-  it("lost events are an error, not a gap", async () => {
+  it("lost events of a stream over NATS are an error, not a gap", async () => {
     // A worker that forgets one event.
     const raw = await connectRaw({ servers: nats.broker.url });
     const requests = raw.subscribe("gap.call.*");
@@ -235,7 +235,7 @@ describe("streams over NATS", { skip, timeout: 60_000 }, () => {
     await raw.close();
   });
 
-  it("more than was asked for ends the stream: memory is bounded", async () => {
+  it("more events than requested end the stream over NATS: memory is bounded", async () => {
     const raw = await connectRaw({ servers: nats.broker.url });
     const requests = raw.subscribe("greedy.call.*");
     await raw.flush();

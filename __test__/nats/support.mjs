@@ -12,6 +12,7 @@ import { missingBroker, startNats } from "../support/brokers.mjs";
 import { uncounted } from "../support/own-time.mjs";
 
 export { query, settled, sleep, subscription } from "../call/support.mjs";
+export { deferred, until } from "../support/waiting.mjs";
 
 export const skip = missingBroker("nats-server");
 
@@ -101,20 +102,6 @@ class Child {
     if (this.#child.exitCode === null && this.#child.signalCode === null) this.#child.kill(signal);
     await this.exited;
   }
-}
-
-/** Waits until something is so. Never a measurement: a test that waits in vain ends by its own time limit. */
-export async function until(isSo) {
-  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 10));
-}
-
-/** A promise that somebody else settles. */
-export function deferred() {
-  let resolve;
-  const promise = new Promise((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
 }
 
 /** Notes which calls pass through the JavaScript registry. */

@@ -20,7 +20,7 @@ describe("a response of an undeclared type", { skip, timeout: 60_000 }, () => {
       ({ handler, ...rest }) => ({ ...rest, handler: (input, context) => handler(input, context) }),
     ],
   ]) {
-    it(`is refused ${name}; what cannot travel is left out of the details, and nothing else`, async () => {
+    it(`a response of an undeclared type is refused ${name}; its details leave out only what cannot travel`, async () => {
       let body = "";
       const { url: baseUrl } = await serve((_, response) => {
         response.setHeader("content-type", "application/problem+json");

@@ -13,7 +13,7 @@ const caller = "./caller-process.mjs";
 describe("many processes", { skip, timeout: 240_000 }, () => {
   const nats = useNats();
 
-  it("three workers and two callers: every call has the right outcome, and all workers share", async () => {
+  it("with three workers and two callers every call has the right outcome, and all workers share", async () => {
     const workers = await Promise.all(
       [1, 2, 3].map((i) => nats.process(worker, { name: `w${i}`, concurrency: 8 })),
     );
@@ -34,7 +34,7 @@ describe("many processes", { skip, timeout: 240_000 }, () => {
     await Promise.all(workers.map((process) => process.kill()));
   });
 
-  it("none waits while another idles", async () => {
+  it("no worker is overloaded while another idles", async () => {
     const workers = await Promise.all(
       [1, 2, 3].map((i) => nats.process(worker, { name: `w${i}`, concurrency: 1 })),
     );
@@ -68,7 +68,7 @@ describe("many processes", { skip, timeout: 240_000 }, () => {
     await Promise.all(workers.map((process) => process.kill()));
   });
 
-  it("a worker killed in mid-call: its calls fail, those of others do not, waiting ones move on", async () => {
+  it("a worker killed in mid-call fails its calls only, and waiting ones move on", async () => {
     const [victim, other] = await Promise.all([
       nats.process(worker, { name: "victim", concurrency: 2 }),
       nats.process(worker, { name: "other", concurrency: 2 }),
@@ -112,7 +112,7 @@ describe("many processes", { skip, timeout: 240_000 }, () => {
     await assert.rejects(callMap.call("t.echo", 1), { code: "OPERATION_NOT_FOUND" });
   });
 
-  it("a caller that vanishes: its calls are aborted and its streams end at the workers", async () => {
+  it("calls of a caller that vanishes are aborted, and its streams end at the workers", async () => {
     const server = await nats.process(worker);
     const vanishing = await nats.process(caller, { hang: true, stream: true });
     await vanishing.until((line) => line.streaming);
@@ -124,7 +124,7 @@ describe("many processes", { skip, timeout: 240_000 }, () => {
     await server.kill();
   });
 
-  it("nested calls are aborted with their parent, across processes", async () => {
+  it("nested calls over NATS are aborted with their parent, across processes", async () => {
     const processes = await Promise.all([
       nats.process(worker, { concurrency: 1 }),
       nats.process(worker, { concurrency: 1 }),
@@ -142,7 +142,7 @@ describe("many processes", { skip, timeout: 240_000 }, () => {
     await Promise.all(processes.map((process) => process.kill()));
   });
 
-  it("closing drains: what runs is finished, nothing new is taken, the process ends", async () => {
+  it("closing a worker drains: running calls are finished, no new ones are taken, the process ends", async () => {
     const leaving = await nats.process(worker, { name: "leaving", concurrency: 4 });
     const { callMap } = await nats.connect();
     const running = [1, 2, 3].map((tag) => callMap.call("t.work", { ms: 400, tag }));
@@ -168,7 +168,7 @@ describe("many processes", { skip, timeout: 240_000 }, () => {
 describe("workers", { skip, timeout: 60_000 }, () => {
   const nats = useNats();
 
-  it("are discovered, with what they serve", async () => {
+  it("workers are discovered, with what they serve", async () => {
     const many = Array.from({ length: 1_200 }, (_, i) => query(`op${String(i).padStart(4, "0")}`, () => i));
     const a = await nats.worker([query("shared", () => 1, { description: "Both" })], {
       prefix: "found",
@@ -214,7 +214,7 @@ describe("workers", { skip, timeout: 60_000 }, () => {
     assert.deepEqual(await elsewhere.discover(), { operations: [], workers: [] });
   });
 
-  it("tell those whom they believe what they may call, and leave out schemas that no message holds", async () => {
+  it("workers list what a trusted caller may call, without schemas too large for a message", async () => {
     const secret = { accessControl: { requiredScopes: ["admin"] } };
     const large = Type.Object({ text: Type.String({ description: "x".repeat(2_000_000) }) });
     const operations = [
@@ -249,7 +249,7 @@ describe("workers", { skip, timeout: 60_000 }, () => {
     assert.deepEqual(found.inputSchema, {});
   });
 
-  it("do not serve what they have imported from each other", async () => {
+  it("workers do not serve what they have imported from each other", async () => {
     const worker = await nats.worker([query("far", () => 1)], { prefix: "loop" });
     const registry = new OperationRegistry();
     const relay = await nats.connect({ prefix: "loop", name: "relay" });
@@ -262,7 +262,7 @@ describe("workers", { skip, timeout: 60_000 }, () => {
     await until(() => registry.get("t.far") === undefined);
   });
 
-  it("get a place back when nobody waits any more, although its handler never ends", async () => {
+  it("a worker releases a permit when no caller waits any more, although its handler never ends", async () => {
     const { callMap } = await nats.connect({ prefix: "hung" });
     const hung = () => new Promise(() => {});
     await nats.worker(
@@ -286,7 +286,7 @@ describe("workers", { skip, timeout: 60_000 }, () => {
     }
   });
 
-  it("can be taken apart", async () => {
+  it("the methods of a NATS connection can be destructured", async () => {
     const { callMap, serve, discover, stats, close } = await nats.connect({ prefix: "apart" });
     const registry = new OperationRegistry();
     registry.register(query("x", () => 1));
@@ -297,7 +297,7 @@ describe("workers", { skip, timeout: 60_000 }, () => {
     await close();
   });
 
-  it("serve what is registered later when asked again, one registry each", async () => {
+  it("workers serve what is registered later when serve is called again, one registry each", async () => {
     const server = await nats.worker([query("first", () => 1)], { prefix: "later" });
     const { callMap } = await nats.connect({ prefix: "later" });
     server.registry.register(query("second", () => 2));
@@ -318,7 +318,7 @@ describe("workers", { skip, timeout: 60_000 }, () => {
     }
   });
 
-  it("with different operations are told apart", async () => {
+  it("workers with different operations get the calls of their own operations", async () => {
     await nats.worker([query("a", () => "a")], { prefix: "different", concurrency: 1 });
     await nats.worker([query("b", () => "b")], { prefix: "different", concurrency: 1 });
     const { callMap } = await nats.connect({ prefix: "different" });
@@ -330,7 +330,7 @@ describe("workers", { skip, timeout: 60_000 }, () => {
     });
   });
 
-  it("that are closed in a hurry tell their callers", async () => {
+  it("workers that are closed without drain notify their callers", async () => {
     let aborted = 0;
     const hasty = await nats.worker(
       [
@@ -370,7 +370,7 @@ describe("workers", { skip, timeout: 60_000 }, () => {
 describe("connections that nobody holds", { skip, timeout: 60_000 }, () => {
   const nats = useNats();
 
-  it("stay while something is pending, and go when nothing is", async () => {
+  it("connections that are not referenced stay while something is pending, and are collected afterwards", async () => {
     await nats.worker([query("later", () => sleep(200).then(() => "answered"))]);
     const { code, stdout, stderr } = await runNode([
       "--expose-gc",

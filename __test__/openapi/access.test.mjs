@@ -23,7 +23,7 @@ const registryOf = (config) => {
 const as = (...scopes) => ({ identity: { id: "u", scopes } });
 
 describe("accessControl of an imported source", () => {
-  it("closes every operation of it", async () => {
+  it("accessControl of an imported source closes every operation of it", async () => {
     const registry = registryOf({ accessControl: { requiredScopes: ["pets"] } });
     for (const id of ["t.list", "t.create", "t.purge"]) {
       await assert.rejects(registry.execute(id, {}, {}), { code: "ACCESS_DENIED" });
@@ -32,7 +32,7 @@ describe("accessControl of an imported source", () => {
     }
   });
 
-  it("may be a function of each operation", async () => {
+  it("accessControl of an imported source may be a function of each operation", async () => {
     const seen = [];
     const accessControl = (spec) => {
       seen.push([spec.namespace, spec.name, spec.type, spec._meta.method]);
@@ -48,7 +48,7 @@ describe("accessControl of an imported source", () => {
     await assert.rejects(registry.execute("t.purge", {}, as("pets")), { code: "ACCESS_DENIED" });
   });
 
-  it("is an object of its own for each operation", () => {
+  it("accessControl of an imported source is an object of its own for each operation", () => {
     const accessControl = { requiredScopes: ["pets"] };
     const [list, create] = FromOpenAPI(document, { ...base, accessControl });
     list.accessControl.requiredScopes = [];
@@ -56,7 +56,7 @@ describe("accessControl of an imported source", () => {
     assert.deepEqual(accessControl, { requiredScopes: ["pets"] });
   });
 
-  it("that is none is refused by name", () => {
+  it("an invalid accessControl of an imported source is refused by name", () => {
     assert.throws(() => FromOpenAPI(document, { ...base, accessControl: "pets" }), {
       code: "VALIDATION_ERROR",
       message: /config\.accessControl must be an object/,
@@ -65,7 +65,7 @@ describe("accessControl of an imported source", () => {
     assert.throws(() => FromOpenAPI(document, broken), /t\.list.*requiredScopes/s);
   });
 
-  it("with a misspelt or unknown name is refused, because it would close nothing", () => {
+  it("accessControl with a misspelt or unknown name is refused, because it would close nothing", () => {
     const misspelt = { requiredScopes: [], requiredScopeAny: ["pets"] };
     for (const [accessControl, path, hint] of [
       [misspelt, "config.accessControl.requiredScopeAny", "Did you mean requiredScopesAny?"],
@@ -102,14 +102,14 @@ describe("a source that carries credentials while everybody may call it", () => 
   };
   const auth = { type: "bearer", token: "open-sesame" };
 
-  it("is named once when it is served", async (t) => {
+  it("a source with credentials that is open to everyone is named once when it is served", async (t) => {
     const [line, ...others] = await warnings(t, { auth });
     assert.match(line, /^t is called with your credentials, and t\.list is open/);
     assert.doesNotMatch(line, /open-sesame/);
     assert.deepEqual(others, []);
   });
 
-  it("is not mentioned where it has none, or where a rule protects it", async (t) => {
+  it("a source without credentials, or with a rule, is not warned about", async (t) => {
     assert.deepEqual(await warnings(t, {}, { auth, accessControl: { requiredScopes: ["pets"] } }), []);
   });
 });

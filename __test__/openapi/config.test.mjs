@@ -61,7 +61,7 @@ describe("a field that is wrong", () => {
     ["allowOutsideFolder", "yes"],
   ];
   for (const [field, value, named = `config.${field}`] of cases) {
-    it(`${field}: ${JSON.stringify(value) ?? String(value)}`, () => {
+    it(`a wrong config.${field} is refused by name: ${JSON.stringify(value) ?? String(value)}`, () => {
       assert.throws(
         () => FromOpenAPI(document, { namespace: "t", [field]: value }),
         (error) => {
@@ -74,7 +74,7 @@ describe("a field that is wrong", () => {
     });
   }
 
-  it("a configuration that is none", () => {
+  it("a configuration that is no object is refused", () => {
     for (const config of [undefined, null, "x", 5]) {
       assert.throws(() => FromOpenAPI(document, config), {
         code: "VALIDATION_ERROR",
@@ -83,7 +83,7 @@ describe("a field that is wrong", () => {
     }
   });
 
-  it("is found by every entry", async () => {
+  it("a wrong field is refused by every entry point", async () => {
     const bad = { namespace: "t", timeout: -1 };
     const expected = { code: "VALIDATION_ERROR", message: /^config\.timeout/ };
     const registry = new OpenAPIServiceRegistry();
@@ -96,7 +96,7 @@ describe("a field that is wrong", () => {
     assert.equal(registry.size, 0);
   });
 
-  it("no secret is quoted", () => {
+  it("an error about the configuration quotes no secret", () => {
     for (const config of [
       { baseUrl: "htp://user:hunter22@example.com" },
       { auth: { type: "bearer", token: { hunter22: 1 } } },
@@ -127,7 +127,8 @@ describe("a field that is right", () => {
     { include: [], methods: ["GET"], maxNameLength: 16, preferJson: false },
   ];
   for (const config of cases) {
-    it(JSON.stringify(config), () => FromOpenAPI(document, { namespace: "t", ...config }));
+    it(`a right configuration is accepted: ${JSON.stringify(config)}`, () =>
+      FromOpenAPI(document, { namespace: "t", ...config }));
   }
 
   it("the configuration is read once: a later change changes nothing", () => {
@@ -160,12 +161,12 @@ describe("the log", () => {
   const texts = () =>
     lines.map(({ rawMessage, message }) => (typeof rawMessage === "string" ? message.join("") : ""));
 
-  it("names fields that mean nothing", () => {
+  it("the log names unknown fields of the configuration", () => {
     FromOpenAPI(document, { namespace: "t", team: "x", owner: 5 });
     assert.deepEqual(texts(), ["Fields of the configuration that mean nothing here: team, owner"]);
   });
 
-  it("names what include and exclude name, and the document does not have", () => {
+  it("the log names entries of include and exclude that the document does not have", () => {
     const get = { operationId: "listPets", tags: ["pets"], responses: { 200: { description: "" } } };
     const pets = { ...document, paths: { "/pets": { get } } };
     const found = FromOpenAPI(pets, {
@@ -180,13 +181,13 @@ describe("the log", () => {
     ]);
   });
 
-  it("tells of credentials that are none", () => {
+  it("the log warns about empty credentials", () => {
     FromOpenAPI(document, { namespace: "t", auth: { type: "bearer", token: undefined } });
     assert.equal(texts().length, 1);
     assert.match(texts()[0], /config\.auth has no token/);
   });
 
-  it("tells of a function that has none once for each source, not with every call", async () => {
+  it("the log warns about a credentials function that returns nothing once for each source, not with every call", async () => {
     const auth = () => ({ type: "bearer", token: undefined });
     const fetch = async () => new Response("{}", { headers: { "content-type": "application/json" } });
     for (const namespace of ["t", "u"]) {
@@ -203,7 +204,7 @@ describe("the log", () => {
     assert.match(told[0], /^config\.auth\(\) has no token/);
   });
 
-  it("tells of each operation that was degraded or skipped, and not of those that were filtered", () => {
+  it("the log has each operation that was degraded or skipped, and not those that were filtered", () => {
     const paths = { "/a/{id}": { get: {}, head: {} }, "/b": 5, "/c": { get: {} } };
     FromOpenAPI(documentOf({ paths }), { namespace: "t", exclude: "/c" });
     assert.deepEqual(
@@ -220,7 +221,7 @@ describe("the log", () => {
     assert.match(texts()[1], /^Path \/b was skipped: the path item is not an object at \/paths\/~1b$/);
   });
 
-  it("tells when nothing is left", () => {
+  it("the log warns when no operation is left", () => {
     FromOpenAPI(document, { namespace: "t", include: "mispelt" });
     assert.match(
       texts().join("\n"),
@@ -228,7 +229,7 @@ describe("the log", () => {
     );
   });
 
-  it("does not grow with a document", () => {
+  it("the log does not grow with a document", () => {
     const paths = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`/${index}`, 5]));
     FromOpenAPI(documentOf({ paths }), { namespace: "t" });
     assert.equal(lines.length, 51);

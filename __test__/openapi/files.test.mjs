@@ -38,7 +38,7 @@ async function write(files) {
 }
 
 describe("FromOpenAPIFile", () => {
-  it("reads JSON and YAML, whatever the file is called", async () => {
+  it("FromOpenAPIFile reads JSON and YAML, whatever the file is called", async () => {
     const json = await write({ "a/notes.txt": document("#") });
     const yaml = await write({
       "a/api.json": "openapi: 3.0.0\npaths: { /a: { get: { operationId: yaml } } }",
@@ -47,7 +47,7 @@ describe("FromOpenAPIFile", () => {
     assert.equal((await FromOpenAPIFile(yaml, config))[0].name, "yaml");
   });
 
-  it("reads the files that it refers to, and those that they refer to", async () => {
+  it("FromOpenAPIFile reads the files that it refers to, and those that they refer to", async () => {
     const path = await write({
       "b/api.json": document("./schemas/pet.yaml#/Pet"),
       "b/schemas/pet.yaml":
@@ -61,7 +61,7 @@ describe("FromOpenAPIFile", () => {
     assert.doesNotMatch(JSON.stringify(schema), /yaml/);
   });
 
-  it("reads through the injected file system, by paths from the document's own", async () => {
+  it("FromOpenAPIFile reads through the injected file system, by paths from the document's own", async () => {
     const files = {
       "docs/api.json": document("schemas/pet.json"),
       "docs/schemas/pet.json": '{ "title": "Pet" }',
@@ -78,12 +78,12 @@ describe("FromOpenAPIFile", () => {
     assert.deepEqual(asked, Object.keys(files));
   });
 
-  it("takes Node's own fs.promises for a file system", async () => {
+  it("FromOpenAPIFile takes Node's own fs.promises for a file system", async () => {
     const path = await write({ "c/api.json": document("#") });
     assert.equal((await FromOpenAPIFile(path, config, { readFile })).length, 1);
   });
 
-  it("tells of a file that is not there, is a folder, is no text, or is too large", async () => {
+  it("FromOpenAPIFile refuses a file that is missing, a folder, no text, or too large, and says so", async () => {
     const large = await write({ "d/large.json": document("#") });
     const binary = join(folder, "d/binary.json");
     await writeFile(binary, Buffer.from([0x7b, 0xff, 0xfe]));
@@ -104,7 +104,7 @@ describe("FromOpenAPIFile", () => {
     }
   });
 
-  it("tells of a file system that gives something else", async () => {
+  it("FromOpenAPIFile refuses a file system that returns something else", async () => {
     const fs = { readFile: async () => ({}) };
     await assert.rejects(FromOpenAPIFile("x.json", config, fs), {
       code: "EXECUTION_ERROR",
@@ -148,7 +148,7 @@ describe("a reference to another file", () => {
     ".././inner/../secret.json",
   ];
   for (const reference of outside) {
-    it(`${reference} is not followed out of the folder, unless that is allowed`, async () => {
+    it(`a reference ${reference} is not followed out of the folder, unless that is allowed`, async () => {
       const refused = await refer(reference);
       assert.equal(refused.title, undefined);
       assert.match(refused.log, /outside the document's folder/);
@@ -157,7 +157,7 @@ describe("a reference to another file", () => {
     });
   }
 
-  it("by an absolute path is outside, too", async () => {
+  it("a reference by an absolute path is outside the folder", async () => {
     const { title, log } = await refer(join(folder, "secret.json"));
     assert.equal(title, undefined);
     assert.match(log, /outside the document's folder/);
@@ -165,7 +165,7 @@ describe("a reference to another file", () => {
     assert.equal(inside.title, "near");
   });
 
-  it("that is a URL is not fetched", async () => {
+  it("a reference that is a URL is not fetched", async () => {
     for (const reference of [
       "http://127.0.0.1:9/x.json",
       "https://127.0.0.1:9/x.json",
@@ -177,7 +177,7 @@ describe("a reference to another file", () => {
     }
   });
 
-  it("through a symbolic link out of the folder is not followed", {
+  it("a reference through a symbolic link out of the folder is not followed", {
     skip: notOn("win32"),
   }, async () => {
     await write({ "inner/api.json": document("#"), "elsewhere/deep.json": '{ "title": "secret" }' });
@@ -191,7 +191,7 @@ describe("a reference to another file", () => {
     assert.equal((await refer("link.json", { allowOutsideFolder: true })).title, "secret");
   });
 
-  it("in a folder that is itself behind a link is followed", {
+  it("a reference in a folder that is itself behind a link is followed", {
     skip: notOn("win32"),
   }, async () => {
     const path = await write({
@@ -203,7 +203,7 @@ describe("a reference to another file", () => {
     assert.equal(outputSchema.title, "near");
   });
 
-  it("to a file that is missing, broken or too large degrades what needs it", async () => {
+  it("a reference to a file that is missing, broken or too large degrades what needs it", async () => {
     await write({
       "inner/broken.json": '{ "title": ',
       "inner/big.json": JSON.stringify({ title: "x".repeat(10_000) }),
@@ -221,7 +221,7 @@ describe("a reference to another file", () => {
     }
   });
 
-  it("without an end has one", async () => {
+  it("an endless chain of references to files is bounded", async () => {
     lines = [];
     let reads = 0;
     const fs = {

@@ -37,7 +37,7 @@ describe("what is no document is refused with what was found", () => {
     ["a bigint inside", { openapi: "3.0.0", paths: { "/a": 1n } }, /cannot be written as JSON .*BigInt/],
   ];
   for (const [what, spec, message] of cases) {
-    it(what, () => {
+    it(`a document that is ${what} is refused with what was found`, () => {
       assert.throws(
         () => FromOpenAPI(spec, config),
         (error) => {
@@ -51,17 +51,17 @@ describe("what is no document is refused with what was found", () => {
     });
   }
 
-  it("an object that contains itself: the advice is to give the original", () => {
+  it("a document object that contains itself is refused with the advice to give the original", () => {
     const spec = documentOf({});
     spec.paths["/a"] = spec;
     assert.throws(() => FromOpenAPI(spec, config), { code: "VALIDATION_ERROR", message: /circular.*\$ref/ });
   });
 
-  it("3.1 may have webhooks and no paths", () => {
+  it("a 3.1 document may have webhooks and no paths", () => {
     assert.deepEqual(FromOpenAPI({ openapi: "3.1.0", info: {}, webhooks: {} }, config), []);
   });
 
-  it("what was found is told in a few words, however long it is", () => {
+  it("a refusal describes what was found briefly, however long it is", () => {
     const spec = Object.fromEntries(
       Array.from({ length: 1000 }, (_, index) => ["k".repeat(1000) + index, 1]),
     );
@@ -82,12 +82,12 @@ describe("depth", () => {
     ["objects in JSON", deep(100_000, '{"a":', "}")],
     ["lists in JSON", deep(100_000, "[", "]")],
   ]) {
-    it(`${what} loses nothing but what is nested`, () => {
+    it(`a document with deeply nested ${what} loses nothing but what is nested`, () => {
       assert.equal(FromOpenAPI(text, config).length, 1);
     });
   }
 
-  it("of one schema degrades the operation that needs it, and no other", () => {
+  it("a deeply nested schema degrades the operation that needs it, and no other", () => {
     // Node on Windows writes no object as JSON that is nested much deeper: the stack ends at 866 there, and at 2051 on Linux.
     const deepest = process.platform === "win32" ? 800 : 2000;
     for (const depth of [60, 500, deepest]) {
@@ -114,18 +114,18 @@ describe("depth", () => {
       `openapi: 3.0.0\n${Array.from({ length: 2000 }, (_, i) => `${" ".repeat(i)}a:`).join("\n")}`,
     ],
   ]) {
-    it(`${what} is refused`, () => {
+    it(`a document with deeply nested ${what} is refused`, () => {
       assert.throws(() => FromOpenAPI(text, config), { code: "VALIDATION_ERROR" });
     });
   }
 
-  it("of an object that JavaScript itself cannot write is refused", () => {
+  it("a document too deep for JSON.stringify is refused", () => {
     let value = {};
     for (let index = 0; index < 100_000; index++) value = { value };
     assert.throws(() => FromOpenAPI({ ...documentOf({}), value }, config), { code: "VALIDATION_ERROR" });
   });
 
-  it("of references is none", () => {
+  it("deep chains of references are resolved", () => {
     const schemas = Object.fromEntries(
       Array.from({ length: 5000 }, (_, i) => [
         `s${i}`,
@@ -151,7 +151,7 @@ describe("loops", () => {
     Root: { $ref: "#" },
   };
   for (const name of Object.keys(schemas)) {
-    it(`a schema that leads to itself (${name}) is no trouble`, () => {
+    it(`a schema that leads to itself (${name}) is imported`, () => {
       const { outputSchema, inputSchema } = only({
         components: { schemas },
         paths: {
@@ -225,7 +225,7 @@ describe("growth", () => {
     });
   });
 
-  it("references that would multiply are definitions", () => {
+  it("references that would multiply become definitions", () => {
     const schemas = Object.fromEntries(
       Array.from({ length: 40 }, (_, i) => {
         const next = { $ref: `#/components/schemas/s${i + 1}` };
@@ -241,7 +241,7 @@ describe("growth", () => {
     assert.deepEqual(collectErrors(outputSchema, { a: { b: { c: {} } } }), []);
   });
 
-  it("a large path item that many paths share has an end, and the report says so", () => {
+  it("a large path item that many paths share is bounded, and the report says so", () => {
     const shared = {
       get: {
         description: "d".repeat(100_000),
@@ -260,7 +260,7 @@ describe("growth", () => {
     assert.equal(report.at(-1).problems[0].code, "limit");
   });
 
-  it("patterns that backtrack are bounded", () => {
+  it("patterns in a document that backtrack are bounded", () => {
     const { inputSchema } = only({
       paths: {
         "/a": {
@@ -289,7 +289,7 @@ describe("names that every object has", () => {
     }
   }`);
 
-  it("are names like any other, and change nothing", () => {
+  it("names that every object inherits are names like any other, and change nothing", () => {
     const { operations, report } = inspect(members, { name: () => undefined, include: () => true });
     assert.deepEqual(
       operations.map(({ name }) => name),
@@ -369,7 +369,7 @@ describe("any part may be of any type", () => {
     return copy;
   };
 
-  it("and is an error of the document, a report entry, or nothing", () => {
+  it("a part of a document of any wrong type is an error of the document, a report entry, or ignored", () => {
     let imported = 0;
     for (const steps of places(valid)) {
       for (const by of [

@@ -23,7 +23,7 @@ const pet = () =>
   });
 
 describe("a schema of an imported operation", () => {
-  it("is made at the first look, once", () => {
+  it("a schema of an imported operation is made on first access, once", () => {
     const operation = pet();
     assert.equal(isMade(operation), false);
     const { inputSchema } = operation;
@@ -33,26 +33,26 @@ describe("a schema of an imported operation", () => {
     assert.equal(inputSchema[Kind], "Object");
   });
 
-  it("is an own, enumerable property", () => {
+  it("a schema of an imported operation is an own, enumerable property", () => {
     const operation = pet();
     assert.ok(Object.keys(operation).includes("inputSchema"));
     assert.ok(Object.hasOwn(operation, "outputSchema"));
   });
 
-  it("is in a copy by spreading, and the same object there", () => {
+  it("a schema of an imported operation is in a copy by spreading, as the same object", () => {
     const operation = pet();
     const copy = { ...operation, name: "other" };
     assert.equal(isMade(copy), true);
     assert.equal(copy.inputSchema, operation.inputSchema);
   });
 
-  it("is in JSON", () => {
+  it("a schema of an imported operation is in JSON", () => {
     const { inputSchema, outputSchema } = JSON.parse(JSON.stringify(pet()));
     assert.deepEqual(inputSchema.required, ["id"]);
     assert.deepEqual(Object.keys(outputSchema.properties), ["name"]);
   });
 
-  it("can be replaced before and after it is made", () => {
+  it("a schema of an imported operation can be replaced before and after it is made", () => {
     const operation = pet();
     operation.inputSchema = { mine: 1 };
     assert.deepEqual(operation.inputSchema, { mine: 1 });
@@ -61,7 +61,7 @@ describe("a schema of an imported operation", () => {
     assert.equal(isMade(operation), true);
   });
 
-  it("is there in a frozen operation and in one that inherits from it", () => {
+  it("a schema of an imported operation is there in a frozen operation and in one that inherits from it", () => {
     const operation = Object.freeze(pet());
     const heir = Object.create(operation);
     assert.equal(heir.inputSchema, operation.inputSchema);
@@ -70,7 +70,7 @@ describe("a schema of an imported operation", () => {
 });
 
 describe("the registry", () => {
-  it("makes no schema before the operation is called", async () => {
+  it("the registry makes no imported schema before the operation is called", async () => {
     const registry = new OperationRegistry();
     const operation = pet();
     operation.handler = () => ({ name: "Rex", extra: 1 });
@@ -86,7 +86,7 @@ describe("the registry", () => {
     assert.deepEqual((await registry.execute("t.pet", { id: 1 })).data, { name: "Rex" });
   });
 
-  it("hands out the same schema as the operation has, in every copy", () => {
+  it("the registry returns the same schema as the operation has, in every copy", () => {
     const registry = new OperationRegistry();
     const operation = pet();
     registry.register(operation);
@@ -97,7 +97,7 @@ describe("the registry", () => {
     assert.deepEqual(listed, operation);
   });
 
-  it("keeps its copy when the user replaces a schema", async () => {
+  it("the registry keeps its copy when the user replaces a schema", async () => {
     const registry = new OperationRegistry();
     const operation = pet();
     registry.register(operation);
@@ -105,13 +105,13 @@ describe("the registry", () => {
     assert.deepEqual(registry.get("t.pet").inputSchema.required, ["id"]);
   });
 
-  it("takes them as they are, whatever its adapter", () => {
+  it("the registry takes imported schemas as they are, with any adapter", () => {
     const registry = new OperationRegistry({ schemaAdapter: zodAdapter() });
     registry.register(pet());
     assert.equal(registry.get("t.pet").inputSchema[Kind], "Object");
   });
 
-  it("registerSpec, and a spec without a handler, are lazy too", () => {
+  it("registerSpec, and a spec without a handler, make no imported schema", () => {
     const registry = new OperationRegistry();
     const operation = pet();
     registry.registerSpec(operation);
@@ -120,7 +120,7 @@ describe("the registry", () => {
     assert.equal("handler" in registry.get("t.pet"), false);
   });
 
-  it("still refuses a malformed one by its field", () => {
+  it("the registry still refuses a malformed imported operation by its field", () => {
     const operation = pet();
     operation.version = 5;
     assert.throws(() => new OperationRegistry().register(operation), {
@@ -129,7 +129,7 @@ describe("the registry", () => {
     });
   });
 
-  it("registers GitHub's 1,223 operations without making one of their 2,446 schemas", () => {
+  it("the registry registers GitHub's 1,223 operations without making one of their 2,446 schemas", () => {
     const operations = FromOpenAPI(realDocuments[0].text(), { namespace: "github" });
     assert.equal(operations.length, 1223);
     const registry = new OperationRegistry();
@@ -143,7 +143,7 @@ describe("the registry", () => {
 });
 
 describe("a schema that cannot be made", () => {
-  it("is an error for its operation alone", () => {
+  it("a schema that cannot be made is an error for its operation alone", () => {
     const large = { enum: Array.from({ length: 500_001 }, (_, index) => index) };
     const operations = fromPaths({
       "/a": { get: answering(large) },

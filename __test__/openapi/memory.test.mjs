@@ -21,7 +21,7 @@ console.log(JSON.stringify(sizes));
 `;
 
 describe("the memory of documents that nobody uses any more", () => {
-  it("is let go without anybody asking for it", async () => {
+  it("the memory of documents that are no longer used is released without a request for it", async () => {
     const cwd = fileURLToPath(new URL(".", import.meta.url));
     const { code, stdout, stderr } = await runNode(["--input-type=module", "--eval", script], {
       cwd,

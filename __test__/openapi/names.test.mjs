@@ -16,10 +16,11 @@ describe("the name of an operation", () => {
     ["ids are kept as they are", "/x", { operationId: "repos/list-for.org" }, "repos/list-for.org"],
   ];
   for (const [what, path, operation, name] of cases) {
-    it(`is ${what}`, () => assert.deepEqual(namesOf(fromPaths({ [path]: { get: operation } })), [name]));
+    it(`the name of an operation is ${what}`, () =>
+      assert.deepEqual(namesOf(fromPaths({ [path]: { get: operation } })), [name]));
   }
 
-  it("is followed by method and path when it is taken", () => {
+  it("the name of an operation is followed by method and path when it is taken", () => {
     const same = { operationId: "x" };
     const operations = fromPaths({
       "/a": { get: same, put: same },
@@ -29,7 +30,7 @@ describe("the name of an operation", () => {
     assert.deepEqual(namesOf(operations), ["x", "x_put_a", "x_get_b", "x_get_b_key"]);
   });
 
-  it("may be another, by config.name", () => {
+  it("config.name can rename an operation", () => {
     const seen = [];
     const operations = fromPaths(
       {
@@ -60,12 +61,12 @@ describe("the name of an operation", () => {
     ]);
   });
 
-  it("two that were renamed alike both survive", () => {
+  it("two operations that config.name renames alike both survive", () => {
     const paths = { "/a": { get: {} }, "/b": { get: {} } };
     assert.deepEqual(namesOf(fromPaths(paths, { name: () => "same" })), ["same", "same_get_b"]);
   });
 
-  it("fits into a number of characters on request, differs from its neighbours, and is the same each time", () => {
+  it("names fit into maxNameLength, differ from each other, and are the same each time", () => {
     const long = "n".repeat(100);
     const paths = { "/a": { get: { operationId: `${long}1` }, put: { operationId: `${long}2` } } };
     const names = namesOf(fromPaths(paths, { maxNameLength: 64 }));
@@ -75,7 +76,7 @@ describe("the name of an operation", () => {
     assert.equal(namesOf(fromPaths(paths))[0].length, 101);
   });
 
-  it("config.name must give a name", () => {
+  it("config.name must return a name", () => {
     for (const answer of ["", 5, {}, Promise.resolve("x")]) {
       assert.throws(() => fromPaths({ "/a": { get: {} } }, { name: () => answer }), {
         code: "VALIDATION_ERROR",
@@ -84,7 +85,7 @@ describe("the name of an operation", () => {
     }
   });
 
-  it("what config.name throws arrives as it is", () => {
+  it("what config.name throws reaches the caller as it is", () => {
     const mine = new Error("mine");
     const config = {
       name() {
@@ -134,10 +135,10 @@ describe("which operations are imported", () => {
     ["an empty list wants nothing", { include: [] }, []],
   ];
   for (const [what, config, names] of cases) {
-    it(what, () => assert.deepEqual(namesOf(fromPaths(paths, config)), names));
+    it(`operations are imported: ${what}`, () => assert.deepEqual(namesOf(fromPaths(paths, config)), names));
   }
 
-  it("those that are left out are in the report, and change no other name", () => {
+  it("operations that are left out are in the report, and change no other name", () => {
     const same = { operationId: "same" };
     const { operations, report } = inspect(
       { paths: { "/a": { get: same }, "/b": { get: same } } },
@@ -154,7 +155,7 @@ describe("which operations are imported", () => {
     });
   });
 
-  it("a function that gives a promise is no filter", () => {
+  it("a filter that returns a promise is refused", () => {
     for (const field of ["include", "exclude", "preferJson"]) {
       assert.throws(() => fromPaths(paths, { [field]: async () => false }), {
         code: "VALIDATION_ERROR",
@@ -163,7 +164,7 @@ describe("which operations are imported", () => {
     }
   });
 
-  it("OpenAPI 3.2's own methods are imported when they are asked for", () => {
+  it("OpenAPI 3.2's own methods are imported when they are requested", () => {
     const document = documentOf({
       openapi: "3.2.0",
       paths: {

@@ -82,12 +82,12 @@ async function compare(text, random, sample) {
 
 describe(`a schema in the native twin and the same schema in JavaScript (OPERATIONS_SEED=${seed})`, () => {
   for (const { name, text } of realDocuments) {
-    it(`agree for ${name}`, async () => {
+    it(`native and JavaScript schemas agree for ${name}`, async () => {
       await compare(text(), new Random(seed), 40);
     });
   }
 
-  it("agree for random schemas in documents", async () => {
+  it("native and JavaScript schemas agree for random schemas in documents", async () => {
     const random = new Random(seed);
     const total = { passed: 0, failed: 0, host: 0 };
     for (let round = 0; round < 40; round++) {

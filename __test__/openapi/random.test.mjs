@@ -152,7 +152,7 @@ function look({ operations, report }) {
 describe("random documents", { timeout: 120_000 }, () => {
   assertNoStalls(2_000);
 
-  it(`${DOCUMENTS}: an error of the document, or operations and a report that hold together`, async () => {
+  it(`${DOCUMENTS} random documents: an error of the document, or operations and a consistent report`, async () => {
     console.log(`OPERATIONS_SEED=${seed}, ${DOCUMENTS} documents`);
     const random = new Random(seed);
     let imported = 0;

@@ -19,7 +19,7 @@ after(() => server.close());
 
 describe(`real documents (OPERATIONS_SEED=${seed})`, () => {
   for (const { name, text, path, operations } of realDocuments) {
-    it(name, async () => {
+    it(`${name} is imported, and its requests are what the document says`, async () => {
       // Read by somebody else.
       const document = await SwaggerParser.parse(path ?? JSON.parse(text()));
       const result = await exercise({ text: text(), document, server, seed, sample: 60, outputs: true });
@@ -32,7 +32,7 @@ describe(`real documents (OPERATIONS_SEED=${seed})`, () => {
 });
 
 describe("notations of one document", () => {
-  it("give the same operations", () => {
+  it("all notations of one document give the same operations", () => {
     const [json, yaml] = realDocuments
       .filter(({ name }) => name.startsWith("@gitbook"))
       .map(({ text }) => FromOpenAPI(text(), { namespace: "gitbook" }));

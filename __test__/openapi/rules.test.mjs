@@ -7,7 +7,7 @@ import { Kind } from "@sinclair/typebox";
 import { answering, documentOf, fromPaths, inspect, only, plain } from "./support/documents.mjs";
 
 describe("an imported operation", () => {
-  it("says what the document says", () => {
+  it("an imported operation has what the document says", () => {
     const operation = only({
       paths: {
         "/pets": {
@@ -52,7 +52,7 @@ describe("an imported operation", () => {
     assert.equal(outputSchema[Kind], "Unknown");
   });
 
-  it("is described by its description, else its summary, else method and path", () => {
+  it("an imported operation is described by its description, else its summary, else method and path", () => {
     const texts = [
       { summary: "s", description: "d" },
       { summary: "s", description: " " },
@@ -63,7 +63,7 @@ describe("an imported operation", () => {
     assert.deepEqual(described, ["d", "s", "s", "GET /a/{b}"]);
   });
 
-  it("has the document's version, also if that is a number in YAML", () => {
+  it("an imported operation has the document's version, also if that is a number in YAML", () => {
     const yaml = (version) => `openapi: 3.0.0\ninfo:\n  version: ${version}\npaths:\n  /a:\n    get: {}\n`;
     const version = (text) => FromOpenAPI(text, { namespace: "t" })[0].version;
     assert.equal(version(yaml("1.10")), "1.10");
@@ -71,14 +71,14 @@ describe("an imported operation", () => {
     assert.equal(version("openapi: 3.0.0\npaths: { /a: { get: {} } }"), "1.0.0");
   });
 
-  it("carries the output mode of the configuration", () => {
+  it("an imported operation carries the output mode of the configuration", () => {
     for (const output of ["normalise", "keep", "off"]) {
       assert.equal(only({ paths: { "/a": { get: {} } } }, { output })._meta.output, output);
     }
     assert.equal("output" in only({ paths: { "/a": { get: {} } } })._meta, false);
   });
 
-  it("hints at the credentials that it asks for", () => {
+  it("an imported operation lists the credentials that it requires", () => {
     const components = {
       securitySchemes: {
         key: { type: "apiKey", in: "header", name: "X-Key" },
@@ -115,7 +115,7 @@ describe("the type of an operation", () => {
     ["get", content("text/event-stream; charset=utf-8"), "subscription"],
   ];
   for (const [method, operation, type] of cases) {
-    it(`${method} ${JSON.stringify(operation)} is a ${type}`, () => {
+    it(`${method} ${JSON.stringify(operation)} is imported as a ${type}`, () => {
       assert.equal(only({ paths: { "/a": { [method]: operation } } }).type, type);
     });
   }
@@ -125,7 +125,7 @@ describe("the type of an operation", () => {
     assert.equal(only({ paths: { "/a": { get: { responses } } } }).type, "query");
   });
 
-  it("config.preferJson chooses JSON where both are offered", () => {
+  it("config.preferJson chooses JSON if both JSON and a stream are offered", () => {
     const both = content("application/json", "text/event-stream");
     const paths = { "/a": { get: both }, "/b": { post: both }, "/c": { get: content("text/event-stream") } };
     const types = (preferJson) => fromPaths(paths, { preferJson }).map(({ type }) => type);
@@ -154,14 +154,14 @@ describe("the output of an operation", () => {
     [{ 404: json("404") }, undefined],
   ];
   for (const [responses, title] of cases) {
-    it(`of ${Object.keys(responses)} is that of ${title ?? "none"}`, () => {
+    it(`the output of ${Object.keys(responses)} is that of ${title ?? "none"}`, () => {
       const { outputSchema } = only({ paths: { "/a": { get: { responses } } } });
       assert.equal(outputSchema.title, title);
       if (title === undefined) assert.equal(outputSchema[Kind], "Unknown");
     });
   }
 
-  it("of an event stream in 3.2 is the data of the event object that itemSchema describes", () => {
+  it("the output of an event stream in 3.2 is the data of the event object that itemSchema describes", () => {
     const itemSchema = {
       properties: {
         event: { type: "string" },
@@ -173,7 +173,7 @@ describe("the output of an operation", () => {
     assert.deepEqual(plain(operation.outputSchema), { type: "integer" });
   });
 
-  it("writeOnly properties are not demanded of it, readOnly ones not of an input", () => {
+  it("writeOnly properties are not required in an output, nor readOnly ones in an input", () => {
     const schema = {
       type: "object",
       required: ["id", "name", "password"],
@@ -202,7 +202,7 @@ describe("the input of an operation", () => {
     requestBody: { required, content: { "application/json": { schema } } },
   });
 
-  it("has a property for each parameter, and body", () => {
+  it("the input of an operation has a property for each parameter, and body", () => {
     const input = inputOf({
       parameters: [
         id,
@@ -225,11 +225,11 @@ describe("the input of an operation", () => {
     });
   });
 
-  it("demands the body only when the document does", () => {
+  it("the input of an operation requires the body only when the document does", () => {
     assert.deepEqual(inputOf({ parameters: [id], ...body({}, undefined) }).required, ["id"]);
   });
 
-  it("has those of the path, which the operation's own replace", () => {
+  it("the input of an operation has the parameters of the path, which the operation's own replace", () => {
     const query = (name, type) => ({ in: "query", name, schema: { type } });
     const input = inputOf(
       { parameters: [query("shared", "integer")] },
@@ -239,7 +239,7 @@ describe("the input of an operation", () => {
     assert.equal(input.properties.shared.type, "integer");
   });
 
-  it("has both of two parameters of one name", () => {
+  it("the input of an operation has both of two parameters of one name", () => {
     const input = inputOf({
       parameters: [
         id,
@@ -250,7 +250,7 @@ describe("the input of an operation", () => {
     assert.deepEqual(Object.keys(input.properties), ["id", "query_id", "header_id"]);
   });
 
-  it("a parameter called body beside a request body is named after its place", () => {
+  it("a parameter called body beside a request body is named after its location", () => {
     const parameter = { in: "query", name: "body", schema: { type: "boolean" } };
     assert.deepEqual(Object.keys(inputOf({ parameters: [id, parameter], ...body({}) }).properties), [
       "id",
@@ -260,7 +260,7 @@ describe("the input of an operation", () => {
     assert.deepEqual(Object.keys(inputOf({ parameters: [id, parameter] }).properties), ["id", "body"]);
   });
 
-  it("lets null in where the document says nullable", () => {
+  it("the input of an operation allows null if the document says nullable", () => {
     const components = { schemas: { Pet: { type: "object", required: ["name"], properties: { name: {} } } } };
     const properties = {
       plain: { type: "string", nullable: true },
@@ -276,7 +276,7 @@ describe("the input of an operation", () => {
     assert.notDeepEqual(collectErrors(inputSchema, { body: { pet: {} } }), []);
   });
 
-  it("takes text or bytes for a body that only the caller can write", () => {
+  it("the input of an operation takes text or bytes for a body that only the caller can write", () => {
     const schema = { type: "object", required: ["a"], properties: { a: {} } };
     const { operations, report } = inspect({
       paths: { "/a": { post: { requestBody: { content: { "application/xml": { schema } } } } } },
@@ -287,7 +287,7 @@ describe("the input of an operation", () => {
     assert.deepEqual([report[0].status, report[0].problems[0].code], ["degraded", "body"]);
   });
 
-  it("declares path parameters that the document forgot", () => {
+  it("the input of an operation declares path parameters that the document forgot", () => {
     const { operations, report } = inspect({ paths: { "/a/{id}": { get: {} } } });
     assert.deepEqual(plain(operations[0].inputSchema).required, ["id"]);
     assert.equal(report[0].status, "degraded");
@@ -330,7 +330,7 @@ describe("references", () => {
     ["3.0.3", { post: operation }],
     ["3.1.0", { $ref: "#/components/pathItems/Shared" }],
   ]) {
-    it(`are followed everywhere, circular ones included (${version})`, () => {
+    it(`references are followed everywhere, circular ones included (${version})`, () => {
       const pathItems = { Shared: { post: operation } };
       const { inputSchema, outputSchema } = only({
         openapi: version,
@@ -350,7 +350,7 @@ describe("references", () => {
     });
   }
 
-  it("that lead nowhere degrade the operation alone, and the report says where", () => {
+  it("references to nothing degrade the operation alone, and the report says where", () => {
     const { operations, report } = inspect({
       paths: {
         "/a": { get: answering({ properties: { x: { $ref: "#/components/schemas/Gone" } } }) },
@@ -381,7 +381,7 @@ describe("references", () => {
 describe("Swagger 2.0", () => {
   const swagger = (members) => ({ swagger: "2.0", info: { version: "9" }, ...members });
 
-  it("is read like the others", () => {
+  it("Swagger 2.0 is read like the other versions", () => {
     const [operation] = FromOpenAPI(
       swagger({
         basePath: "/v2/",
@@ -428,7 +428,7 @@ describe("Swagger 2.0", () => {
     assert.ok(!JSON.stringify(operation).includes("#/definitions/"));
   });
 
-  it("form fields are one body", () => {
+  it("form fields of Swagger 2.0 are one body", () => {
     const [operation] = FromOpenAPI(
       swagger({
         paths: {
@@ -480,7 +480,7 @@ paths:
       "{ openapi: 3.0.3, info: { version: 1.2.3 }, paths: { /a: { get: { operationId: a } } } }",
     ],
   ]) {
-    it(`${what} is a document`, () => {
+    it(`${what} is accepted as a document`, () => {
       const [operation] = FromOpenAPI(spec, { namespace: "t" });
       assert.equal(operation.name, "a");
       assert.equal(operation.version, "1.2.3");

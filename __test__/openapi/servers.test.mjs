@@ -81,10 +81,10 @@ describe("the URL of a request", () => {
     ],
   ];
   for (const [what, members, url] of cases) {
-    it(what, async () => assert.equal(await urlOf(members), url));
+    it(`the URL of a request comes from ${what}`, async () => assert.equal(await urlOf(members), url));
   }
 
-  it("baseUrl goes before every server", async () => {
+  it("baseUrl takes precedence over every server", async () => {
     const members = {
       servers: servers("https://a.example"),
       paths: { "/pets": { get: { servers: servers("https://op.example") } } },
@@ -120,7 +120,7 @@ describe("the URL of a request", () => {
     });
   }
 
-  it("without any the call says what to do, and the import is unharmed", async () => {
+  it("a call without any server says what to do, and the import succeeds", async () => {
     for (const members of [
       { paths },
       { servers: servers("/v1"), paths },

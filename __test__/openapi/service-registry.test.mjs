@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { CallError, OpenAPIServiceRegistry, OperationRegistry, unwrap } from "@alkdev/operations";
 import * as subPath from "@alkdev/operations/from-openapi";
+import { until } from "../support/waiting.mjs";
 import { documentOf, namesOf } from "./support/documents.mjs";
 
 const document = (path) => documentOf({ paths: { [path]: { get: {} } } });
@@ -35,11 +36,11 @@ after(() => {
 });
 
 describe("OpenAPIServiceRegistry", () => {
-  it("is the same class on the sub-path", () => {
+  it("OpenAPIServiceRegistry is the same class on the sub-path", () => {
     assert.equal(subPath.OpenAPIServiceRegistry, OpenAPIServiceRegistry);
   });
 
-  it("keeps services by name", async () => {
+  it("OpenAPIServiceRegistry keeps services by name", async () => {
     const folder = await mkdtemp(join(tmpdir(), "operations-services-"));
     const services = new OpenAPIServiceRegistry();
     try {
@@ -81,7 +82,7 @@ describe("OpenAPIServiceRegistry", () => {
     assert.deepEqual(services.getAll(), []);
   });
 
-  it("a name can be used again, and must be one", () => {
+  it("a service name can be used again, and must not be empty", () => {
     const services = new OpenAPIServiceRegistry();
     services.add("a", document("/1"), { namespace: "t" });
     services.add("a", document("/2"), { namespace: "t" });
@@ -93,7 +94,7 @@ describe("OpenAPIServiceRegistry", () => {
     }
   });
 
-  it("a service that cannot be added leaves what was there", async () => {
+  it("a service that cannot be added leaves the earlier one in place", async () => {
     const services = new OpenAPIServiceRegistry();
     services.add("a", document("/1"), { namespace: "t" });
     assert.throws(() => services.add("a", "no document", { namespace: "t" }), CallError);
@@ -102,7 +103,7 @@ describe("OpenAPIServiceRegistry", () => {
     assert.deepEqual(namesOf(services.get("a")), ["get_1"]);
   });
 
-  it("closeAll ends connections and what is under way", async () => {
+  it("closeAll of a service registry ends connections and running calls", async () => {
     const services = new OpenAPIServiceRegistry();
     const [idle] = services.add("idle", document("/idle"), { namespace: "t", baseUrl });
     const [hang] = services.add("hang", document("/hang"), { namespace: "t", baseUrl });
@@ -110,10 +111,10 @@ describe("OpenAPIServiceRegistry", () => {
     const pending = hang.handler({}, {});
     pending.catch(() => {});
     // Until the server has both.
-    while (connections.size < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => connections.size >= 2);
     await services.closeAll();
     await assert.rejects(pending, { code: "ABORTED" });
-    while (connections.size > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => connections.size === 0);
     await services.closeAll();
   });
 });

@@ -42,7 +42,7 @@ const json = (value) => (response) =>
   response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value));
 
 describe("FromOpenAPIUrl", () => {
-  it("fetches JSON and YAML, by content, and finds relative servers from the document's URL", async () => {
+  it("FromOpenAPIUrl fetches JSON and YAML, by content, and resolves relative servers from the document's URL", async () => {
     pages.set(
       "/docs/api.yaml",
       "openapi: 3.0.0\nservers: [{ url: ../v1 }]\npaths: { /pets: { get: { operationId: pets } } }",
@@ -52,7 +52,7 @@ describe("FromOpenAPIUrl", () => {
     assert.deepEqual(unwrap(await pets.handler({}, {})), ["Rex"]);
   });
 
-  it("a redirect is followed, and the new place is the document's", async () => {
+  it("FromOpenAPIUrl follows a redirect, and the final URL is the document's", async () => {
     pages.set("/moved.json", (response) =>
       response.writeHead(302, { location: "/new/place/api.json" }).end(),
     );
@@ -65,7 +65,7 @@ describe("FromOpenAPIUrl", () => {
     assert.equal(unwrap(await operation.handler({}, {})), "here");
   });
 
-  it("fetches the files of its folder that it refers to, and no others", async () => {
+  it("FromOpenAPIUrl fetches the files of its folder that it refers to, and no others", async () => {
     const schema = (reference) => ({
       get: { responses: { 200: { content: { "application/json": { schema: { $ref: reference } } } } } },
     });
@@ -102,7 +102,7 @@ describe("FromOpenAPIUrl", () => {
     );
   });
 
-  it("tells of an address that is none, a page that is missing, no document, and too large a one", async () => {
+  it("FromOpenAPIUrl says when an address is invalid, a page is missing, no document, or too large", async () => {
     pages.set("/page.html", "<html>");
     pages.set("/large.json", JSON.stringify(documentOf({ description: "x".repeat(100_000) })));
     for (const [url, more, code, message] of [
@@ -138,14 +138,14 @@ describe("FromOpenAPIUrl", () => {
     }
   });
 
-  it("ends with TIMEOUT when the document does not come", async () => {
+  it("FromOpenAPIUrl ends with TIMEOUT when the document does not arrive", async () => {
     pages.set("/silence.json", () => {});
     await assert.rejects(FromOpenAPIUrl(`${origin}/silence.json`, { ...config, timeout: 50 }), {
       code: "TIMEOUT",
     });
   });
 
-  it("a file that is redirected elsewhere, or does not come in time, is not used", async () => {
+  it("a file that is redirected elsewhere, or does not arrive in time, is not used", async () => {
     pages.set(
       "/r/api.json",
       JSON.stringify(
@@ -166,7 +166,7 @@ describe("FromOpenAPIUrl", () => {
     );
   });
 
-  it("uses config.fetch", async () => {
+  it("FromOpenAPIUrl uses config.fetch", async () => {
     const urls = [];
     const fetch = async (input) => {
       urls.push(String(input.url ?? input));
@@ -187,13 +187,13 @@ describe("credentials", () => {
     return seen.at(-1).headers;
   };
 
-  it("go with the document when it is the service's own", async () => {
+  it("credentials are sent for the document when it is on the service's own origin", async () => {
     const headers = await lastSeen(`${origin}/c/api.json`, { baseUrl: `${origin}/v1` });
     assert.equal(headers.authorization, "Bearer token-secret");
     assert.equal(headers["x-team"], "team-secret");
   });
 
-  it("stay when the document is elsewhere, or nobody said where the service is", async () => {
+  it("credentials are not sent for a document elsewhere, or without a known service", async () => {
     for (const more of [{ baseUrl: otherOrigin }, {}]) {
       const headers = await lastSeen(`${origin}/c/api.json`, more);
       assert.equal(headers.authorization, undefined);
@@ -201,7 +201,7 @@ describe("credentials", () => {
     }
   });
 
-  it("config.documentHeaders go with the document wherever it is", async () => {
+  it("config.documentHeaders are sent for the document wherever it is", async () => {
     const headers = await lastSeen(`${origin}/c/api.json`, {
       documentHeaders: { "X-Doc": "d", Authorization: "Basic eA==" },
     });
@@ -209,17 +209,17 @@ describe("credentials", () => {
     assert.equal(headers.authorization, "Basic eA==");
   });
 
-  it("do not follow a redirect to another origin", async () => {
+  it("credentials do not follow a redirect of the document to another origin", async () => {
     pages.set("/away.json", (response) =>
       response.writeHead(302, { location: `${otherOrigin}/c/api.json` }).end(),
     );
-    const headers = await lastSeen(`${origin}/away.json`, { baseUrl: origin });
+    const headers = await lastSeen(`${origin}/away.json`, { baseUrl: origin, allowPrivateAddresses: true });
     assert.equal(seen[0].headers.authorization, "Bearer token-secret");
     assert.equal(seen.length, 2);
     assert.equal(headers.authorization, undefined);
   });
 
-  it("in the URL go with the document and its files, and are in no report", async () => {
+  it("credentials in the URL are sent for the document and its files, and are in no report", async () => {
     pages.set(
       "/u/api.json",
       JSON.stringify(

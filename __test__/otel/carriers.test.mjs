@@ -72,7 +72,7 @@ async function holds(registry, seen, call) {
 }
 
 describe("a trace that a peer made up", () => {
-  it("is dropped at the HTTP door", async () => {
+  it("a trace that a peer made up is dropped at the HTTP door", async () => {
     const { seen, all } = operations();
     const { registry, url } = await serving(all);
     await holds(registry, seen, async (id, trace) => {
@@ -85,7 +85,7 @@ describe("a trace that a peer made up", () => {
     });
   });
 
-  it("is dropped at the MCP door", async () => {
+  it("a trace that a peer made up is dropped at the MCP door", async () => {
     const { seen, all } = operations();
     const { registry, url } = await serving(all, { doors: { mcp: true } });
     await holds(registry, seen, async (id, trace) => {
@@ -102,7 +102,7 @@ describe("a trace that a peer made up", () => {
     });
   });
 
-  it("is dropped at the hub", async () => {
+  it("a trace that a peer made up is dropped at the hub", async () => {
     const { seen, all } = operations();
     const { address, registry } = await hubOf(all);
     const socket = await bareSocket(address);
@@ -116,7 +116,7 @@ describe("a trace that a peer made up", () => {
     });
   });
 
-  it("is dropped from the events of a port, and of any event target", async () => {
+  it("a trace that a peer made up is dropped from the events of a port, and of any event target", async () => {
     const { port1, port2 } = new MessageChannel();
     const target = new EventTarget();
     const overPort = {

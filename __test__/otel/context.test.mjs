@@ -19,6 +19,8 @@ import { connect as connectRaw, headers as natsHeaders } from "nats";
 import { skip, useNats } from "../nats/support.mjs";
 import { operation, subscription } from "../registry/support/operations.mjs";
 import { collect } from "../registry/support/streams.mjs";
+import { registryOf } from "../support/registry.mjs";
+import { until } from "../support/waiting.mjs";
 import {
   CLIENT,
   exporter,
@@ -35,9 +37,8 @@ import {
 const { measured } = useSdk();
 const active = () => trace.getActiveSpan()?.spanContext().spanId;
 
-function registryOf(...operations) {
-  const registry = new OperationRegistry();
-  registry.registerAll(operations);
+function instrumented(...operations) {
+  const registry = registryOf(...operations);
   const stop = instrument(registry);
   return Object.assign(registry, { stop });
 }
@@ -46,7 +47,7 @@ const named = (name, handler, more = {}) => operation({ namespace: "t", name, ha
 
 describe("within a process", () => {
   it("nested calls are children of the call that makes them, also after an await", async () => {
-    const registry = registryOf(
+    const registry = instrumented(
       named("outer", async (_, { env }) => {
         await new Promise((resolve) => setTimeout(resolve, 1));
         await env.t.inner({});
@@ -61,8 +62,8 @@ describe("within a process", () => {
     assert.ok(inner.every((span) => idsOf(span).traceId === outer.traceId));
   });
 
-  it("a stream's handler runs in the context of its span, whoever pulls", async () => {
-    const registry = registryOf(
+  it("a stream's handler runs in the context of its span, in whatever context it is read", async () => {
+    const registry = instrumented(
       subscription({
         namespace: "t",
         name: "stream",
@@ -85,7 +86,7 @@ describe("within a process", () => {
   });
 
   it("a stream that its consumer leaves has an end, and no error", async () => {
-    const registry = registryOf(
+    const registry = instrumented(
       subscription({
         namespace: "t",
         name: "left",
@@ -100,7 +101,7 @@ describe("within a process", () => {
     assert.equal(spanOf("t.left").status.code, 0);
   });
 
-  it("works without a context manager and without globals", async () => {
+  it("instrument works without a context manager and without globals", async () => {
     // As in a process where nothing was registered: nothing of this is the global provider's.
     const tracer = provider.getTracer("own");
     const registry = new OperationRegistry();
@@ -121,7 +122,7 @@ describe("within a process", () => {
   });
 
   it("a failure is in its span, by its code, and a denial too", async () => {
-    const registry = registryOf(
+    const registry = instrumented(
       named("fails", () => {
         throw new CallError("NO_SUCH_PET", "gone");
       }),
@@ -138,7 +139,7 @@ describe("within a process", () => {
   });
 
   it("inputs and outputs are recorded only on request", async () => {
-    const registry = registryOf(named("echo", (input) => input));
+    const registry = instrumented(named("echo", (input) => input));
     await registry.execute("t.echo", { secret: 1 });
     assert.ok(!JSON.stringify(spanOf("t.echo").attributes).includes("secret"));
     registry.stop();
@@ -151,7 +152,7 @@ describe("within a process", () => {
   });
 
   it("a model's call is the execution of a tool", async () => {
-    const registry = registryOf(named("tool", () => 1));
+    const registry = instrumented(named("tool", () => 1));
     const { tools, call } = toTools(registry, { target: "json-schema" });
     await call(tools[0].name, {});
     const { attributes } = spanOf("execute_tool t_tool");
@@ -162,7 +163,7 @@ describe("within a process", () => {
 
 describe("between processes", () => {
   it("a call over a MessagePort belongs to the trace of its caller", async (t) => {
-    const registry = registryOf(named("far", (_, { trace: given }) => Object.keys(given)));
+    const registry = instrumented(named("far", (_, { trace: given }) => Object.keys(given)));
     const { port1, port2 } = new MessageChannel();
     t.after(() => port1.close());
     const served = new PendingRequestMap(createPortEventTarget(port2));
@@ -185,8 +186,8 @@ describe("between processes", () => {
     }
   });
 
-  it("a stream over a MessagePort keeps the trace in its handler, whoever pulls, and has spans at both ends", async (t) => {
-    const registry = registryOf(
+  it("a stream over a MessagePort keeps the trace in its handler, in whatever context it is read, and has spans at both ends", async (t) => {
+    const registry = instrumented(
       subscription({
         namespace: "t",
         name: "ticks",
@@ -235,7 +236,7 @@ describe("between processes", () => {
   });
 
   it("a call that fails, and a stream that is left, have spans that say so", async (t) => {
-    const registry = registryOf(
+    const registry = instrumented(
       named("fails", () => {
         throw new CallError("BROKEN", "broken");
       }),
@@ -272,7 +273,7 @@ describe("between processes", () => {
   describe("over NATS", () => {
     const nats = useNats();
 
-    it("the trace is in the headers of the message too", { skip }, async (t) => {
+    it("the trace of a call over NATS is in the headers of the message too", { skip }, async (t) => {
       const raw = await connectRaw({ servers: nats.broker.url });
       t.after(() => raw.close());
       const seen = [];
@@ -300,7 +301,7 @@ describe("between processes", () => {
       }
     });
 
-    it("a trace that is only in the headers is taken from there", { skip }, async (t) => {
+    it("a trace that is only in the headers of a NATS message is taken from there", { skip }, async (t) => {
       const seen = [];
       const worker = await nats.worker([
         named("headed", (_, { trace: given }) => {
@@ -332,7 +333,7 @@ describe("between processes", () => {
       const caller = await nats.connect();
       await caller.callMap.call("t.headed", {});
       await copied;
-      while (seen.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+      await until(() => seen.length >= 2);
       assert.deepEqual(seen[1], { traceparent });
       assert.equal(worker.registry.stats().unreported, 0);
     });

@@ -11,7 +11,7 @@ const published = require("@opentelemetry/semantic-conventions/incubating");
 const { ATTR, METRIC, EXECUTE_TOOL } = require("../../dist/otel/conventions.js");
 
 describe("the semantic conventions", () => {
-  it("are those of one version, which the guide names", () => {
+  it("the semantic conventions are those of one version, which the guide names", () => {
     const manifest = require
       .resolve("@opentelemetry/semantic-conventions")
       .replace(/dist.*|build.*/, "package.json");
@@ -25,10 +25,10 @@ describe("the semantic conventions", () => {
     ["METRIC", METRIC],
   ]) {
     for (const [name, value] of Object.entries(names)) {
-      it(`have ${value}`, () => assert.equal(published[`${prefix}_${name}`], value));
+      it(`the semantic conventions have ${value}`, () => assert.equal(published[`${prefix}_${name}`], value));
     }
   }
 
-  it("have the name of a tool's execution", () =>
+  it("the semantic conventions have the name of a tool's execution", () =>
     assert.equal(published.GEN_AI_OPERATION_NAME_VALUE_EXECUTE_TOOL, EXECUTE_TOOL));
 });

@@ -52,7 +52,7 @@ const attributesOf = ({ attributes }) => {
 };
 
 describe("a native call", () => {
-  it("has the span that came in and the one that was sent on, as upstream was told", async () => {
+  it("a native call has a span for what came in and one for what was sent on, with the ids that upstream got", async () => {
     const { url, native, stop } = await instrumented(operations());
     api.received.length = 0;
     const before = Date.now();
@@ -80,7 +80,7 @@ describe("a native call", () => {
     );
   });
 
-  it("has the spans and attributes that it has in JavaScript", async () => {
+  it("a native call has the spans and attributes that it has in JavaScript", async () => {
     const calls = async ({ url }) => {
       for (const [path, input] of [
         ["api/item", { id: "7" }],
@@ -113,7 +113,7 @@ describe("a native call", () => {
     assert.deepEqual(urls, [`${api.url}/items/7`, `${api.url}/items/missing`, `${api.url}/events`]);
   });
 
-  it("begins a trace if its caller brings none", async () => {
+  it("a native call begins a trace if its caller brings no trace", async () => {
     const { url, stop } = await instrumented(operations());
     api.received.length = 0;
     await (await post(`${url}/api/api/item`, { id: "7" })).text();
@@ -127,7 +127,7 @@ describe("a native call", () => {
     );
   });
 
-  it("is sampled as other calls are: once the sampler has dropped a trace, it is asked before one begins", async () => {
+  it("a native call is sampled like others: once the sampler has dropped a trace, it decides before one begins", async () => {
     const decided = [];
     // Every other new trace is recorded.
     const root = {
@@ -179,7 +179,9 @@ describe("a native call", () => {
     await sampled.shutdown();
   });
 
-  it("goes on to MCP in the fields of its protocol, and comes over NATS", { skip }, async (t) => {
+  it("the trace of a native call goes on to MCP in the fields of its protocol, and comes over NATS", {
+    skip,
+  }, async (t) => {
     const tools = new OperationRegistry();
     tools.register(operation({ namespace: "far", name: "tool", handler: () => ({ done: true }) }));
     instrument(tools);
@@ -215,7 +217,7 @@ describe("a native call", () => {
 
   const broker = useNats();
 
-  it("is left to JavaScript where inputs or outputs are wanted", async () => {
+  it("a native call is left to JavaScript if inputs or outputs are recorded", async () => {
     const { url, native, stop } = await instrumented(operations(), { record: { inputs: true } });
     await (await post(`${url}/api/api/item`, { id: "7" })).text();
     stop();
@@ -223,7 +225,7 @@ describe("a native call", () => {
     assert.equal(spanOf("GET /items/{id}").attributes["operations.input"], '{"id":"7"}');
   });
 
-  it("is left to JavaScript from then on where the ids of spans cannot be chosen", async () => {
+  it("a native call is left to JavaScript if the ids of spans cannot be chosen", async () => {
     const tracer = provider.getTracer("stubborn");
     const stubborn = {
       startSpan: (...given) => {

@@ -18,7 +18,7 @@ import { CLIENT, idsOf, parentOf, provider, SERVER, spanOf, useSdk } from "./sup
 useSdk();
 
 describe("a call through a worker thread and Redis", { skip: missingBroker("redis-server") }, () => {
-  it("is one trace", async (t) => {
+  it("a call through a worker thread and Redis is one trace", async (t) => {
     const redis = await startRedis();
     after(async () => {
       await closeTargets();

@@ -39,7 +39,7 @@ async function api() {
 describe("a served call", () => {
   const broker = useNats();
 
-  it("is one trace through local, HTTP, SSE, MCP and NATS", { skip }, async (t) => {
+  it("a served call is one trace through local, HTTP, SSE, MCP and NATS", { skip }, async (t) => {
     const items = await api();
     // A server of its own, for the tool.
     const tools = new OperationRegistry();
@@ -114,7 +114,7 @@ describe("a served call", () => {
 });
 
 describe("spans", () => {
-  it("of served calls have the route with its door, the scheme, and the status of the answer", async () => {
+  it("spans of served calls have the route with its door, the scheme, and the status of the response", async () => {
     const { registry, url } = await serving([
       operation({ namespace: "demo", name: "ok", handler: () => 1 }),
       operation({ namespace: "demo", name: "nothing", handler: () => undefined }),
@@ -153,7 +153,7 @@ describe("spans", () => {
     for (const code of [200, 204, 401, 418, 500]) assert.ok(codes.includes(code), `${code}`);
   });
 
-  it("have the attributes of the conventions", async () => {
+  it("spans have the attributes of the conventions", async () => {
     const items = await api();
     const { registry } = await serving(
       FromOpenAPI(documentOf(paths), { namespace: "api", baseUrl: items.url }),
@@ -182,7 +182,7 @@ describe("spans", () => {
     assert.equal(point.attributes["url.full"], undefined);
   });
 
-  it("of requests have a URL without its secrets", async () => {
+  it("spans of requests have a URL without its secrets", async () => {
     const items = await api();
     const parameters = ["q", "api_key", "sig"].map((name) => ({
       name,
@@ -216,7 +216,7 @@ describe("spans", () => {
     assert.match(items.received[1].url, /hunter22.*hunter24.*hunter25/);
   });
 
-  it("are not made twice: a registry is instrumented once at a time", async () => {
+  it("spans are not made twice: a registry is instrumented once at a time", async () => {
     const registry = new OperationRegistry();
     registry.register(operation({ namespace: "demo", name: "once" }));
     const stop = instrument(registry);
@@ -236,7 +236,7 @@ describe("spans", () => {
     again();
   });
 
-  it("of tools have the name that their callers know", async () => {
+  it("spans of tools have the name that their callers know", async () => {
     const long = "a".repeat(80);
     const { registry, url } = await serving([operation({ namespace: "demo.long", name: long })], {
       doors: { mcp: true },

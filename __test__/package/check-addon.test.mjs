@@ -54,13 +54,13 @@ function faults(triple, parts) {
 }
 
 describe("an addon for Windows", () => {
-  it("may ask for what comes with Windows", () => {
+  it("an addon for Windows may import what comes with Windows", () => {
     const atOnce = ["KERNEL32.dll", "ntdll.dll", "api-ms-win-crt-heap-l1-1-0.dll"];
     assert.deepEqual(faults("win32-x64-msvc", { atOnce, later: ["WS2_32.dll"] }), []);
     assert.deepEqual(faults("win32-arm64-msvc", { processor: ARM64, atOnce }), []);
   });
 
-  it("may not ask for anything else, at once or later", () => {
+  it("an addon for Windows may not import anything else, at once or later", () => {
     assert.deepEqual(faults("win32-x64-msvc", { atOnce: ["kernel32.dll", "VCRUNTIME140.dll"] }), [
       "It asks for what Windows does not have: vcruntime140.dll",
     ]);
@@ -70,13 +70,13 @@ describe("an addon for Windows", () => {
     );
   });
 
-  it("is for the processor that its name says", () => {
+  it("an addon for Windows is for the processor that its name says", () => {
     assert.deepEqual(faults("win32-arm64-msvc", { processor: X64 }), [
       "It is not a library for win32-arm64-msvc.",
     ]);
   });
 
-  it("has what Node looks for", () => {
+  it("an addon for Windows exports what Node loads", () => {
     assert.deepEqual(faults("win32-x64-msvc", { entry: "main" }), [
       "It has no napi_register_module_v1, which Node looks for.",
     ]);

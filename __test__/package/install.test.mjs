@@ -38,7 +38,7 @@ after(() => rmSync(project, { recursive: true, force: true }));
 
 describe(`installed from tarballs, on ${runtime}`, () => {
   for (const program of ["esm.mjs", "cjs.cjs", "both.mjs", "worker.mjs", "adapters.mjs", "hub.mjs"]) {
-    it(`${program} runs and ends by itself`, { timeout: 60_000 }, async () => {
+    it(`${program} runs from the installed package and ends by itself`, { timeout: 60_000 }, async () => {
       const { stdout, stderr } = await run(runtime, [...runtimeArgs, program], {
         cwd: project,
         timeout: 50_000,
@@ -48,7 +48,7 @@ describe(`installed from tarballs, on ${runtime}`, () => {
     });
   }
 
-  it("holds only what a user needs", () => {
+  it("the installed package holds only what a user needs", () => {
     const files = readdirSync(join(project, "node_modules", "@alkdev", "operations"), { recursive: true });
     const top = new Set(files.map((file) => file.split(/[\\/]/)[0]));
     assert.deepEqual(
@@ -67,7 +67,7 @@ describe(`installed from tarballs, on ${runtime}`, () => {
     assert.ok(!files.some((file) => file.endsWith(".node") || file.includes("test")), "no binary, no tests");
   });
 
-  it("leads from declarations to their sources", () => {
+  it("the installed package leads from declarations to their sources", () => {
     const folder = join(project, "node_modules", "@alkdev", "operations");
     const maps = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith(".d.ts.map"));
     assert.ok(maps.length > 50);
@@ -78,7 +78,7 @@ describe(`installed from tarballs, on ${runtime}`, () => {
     }
   });
 
-  it("asks for the platform packages of its own version, all of them, and for nothing else that is optional", () => {
+  it("the package depends on the platform packages of its own version, all of them, and on nothing else that is optional", () => {
     const manifest = JSON.parse(
       readFileSync(join(project, "node_modules", "@alkdev", "operations", "package.json"), "utf8"),
     );
@@ -90,7 +90,7 @@ describe(`installed from tarballs, on ${runtime}`, () => {
     );
   });
 
-  it("brings no MCP SDK and no second copy of TypeBox", () => {
+  it("the installed package brings no MCP SDK and no second copy of TypeBox", () => {
     const lock = JSON.parse(readFileSync(join(project, "package-lock.json"), "utf8"));
     const installed = Object.keys(lock.packages).filter((path) => path !== "");
     assert.ok(!installed.some((path) => path.includes("modelcontextprotocol")));
@@ -104,13 +104,13 @@ if (process.env.OPERATIONS_RUNTIME === undefined)
     const operations = (...args) =>
       run("npx", ["--no-install", "operations", ...args], { cwd: project, shell });
 
-    it("is there, with its version and its help", { timeout: 60_000 }, async () => {
+    it("the installed command has its version and its help", { timeout: 60_000 }, async () => {
       const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
       assert.equal((await operations("--version")).stdout.trim(), version);
       assert.match((await operations("--help")).stdout, /^Commands:$/m);
     });
 
-    it("works with an MCP server", { timeout: 60_000 }, async () => {
+    it("the installed command works with an MCP server", { timeout: 60_000 }, async () => {
       const mcpServers = { demo: { command: process.execPath, args: ["mcp-server.mjs"] } };
       writeFileSync(join(project, "operations.json"), JSON.stringify({ mcpServers }));
       const { stdout } = await operations("list", "--json");
@@ -131,7 +131,7 @@ if (process.env.OPERATIONS_RUNTIME === undefined)
       bundler: { module: "preserve", moduleResolution: "bundler" },
     };
     for (const [name, options] of Object.entries(resolutions)) {
-      it(`compiles under ${name}`, { timeout: 120_000 }, async () => {
+      it(`strict TypeScript compiles under ${name}`, { timeout: 120_000 }, async () => {
         const config = join(project, `tsconfig.${name}.json`);
         const compilerOptions = {
           ...options,

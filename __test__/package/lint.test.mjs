@@ -16,9 +16,9 @@ const tarball = readdirSync(packed)
   .map((file) => join(packed, file))[0];
 
 describe("the packed tarball", () => {
-  it("is there", () => assert.ok(tarball));
+  it("the packed tarball exists", () => assert.ok(tarball));
 
-  it("publint reports nothing", async () => {
+  it("publint reports nothing about the packed tarball", async () => {
     const { messages } = await publint({
       pack: { tarball: new Uint8Array(readFileSync(tarball)).buffer },
       strict: true,
@@ -26,7 +26,7 @@ describe("the packed tarball", () => {
     assert.deepEqual(messages, []);
   });
 
-  it("are-the-types-wrong reports nothing", { timeout: 120_000 }, async () => {
+  it("are-the-types-wrong reports nothing about the packed tarball", { timeout: 120_000 }, async () => {
     const cli = join(root, "node_modules", "@arethetypeswrong", "cli", "dist", "index.js");
     const { stdout } = await promisify(execFile)(process.execPath, [cli, tarball, "--format", "json"]).catch(
       (error) => error,

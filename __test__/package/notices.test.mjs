@@ -19,7 +19,7 @@ it("there is a target for every platform package", () => {
 
 describe("the notices", () => {
   for (const triple of triples()) {
-    it(`for ${triple} have the terms of every crate`, () => {
+    it(`the notices for ${triple} have the terms of every crate`, () => {
       const text = notices(triple);
       const crates = [...text.matchAll(/^\| ([\w-]+ \d\S*) \| .+ \| http.+ \|$/gm)].map(([, crate]) => crate);
       const covered = new Set([...text.matchAll(/^## (.+)$/gm)].flatMap(([, users]) => users.split(", ")));
@@ -34,7 +34,7 @@ describe("the notices", () => {
     });
   }
 
-  it("name only what a platform has", () => {
+  it("the notices name only what a platform has", () => {
     assert.match(notices("win32-x64-msvc"), /^\| windows-sys /m);
     assert.doesNotMatch(notices("linux-x64-gnu"), /^\| (windows-sys|security-framework|jni|r-efi) /m);
     assert.match(notices("darwin-arm64"), /^\| security-framework /m);

@@ -24,7 +24,7 @@ describe("over Redis", { skip: missingBroker("redis-server") }, () => {
     await redis.stop();
   });
 
-  it("calls and their failures cross", async () => {
+  it("calls and their failures cross Redis", async () => {
     assert.deepEqual(unwrap(await map.call("t.double", { n: 21 })), { n: 42 });
     await assert.rejects(map.call("t.fail", {}), { code: "FULL", message: "FULL: no room" });
     await assert.rejects(map.call("t.none", {}), { code: "OPERATION_NOT_FOUND" });
@@ -32,13 +32,13 @@ describe("over Redis", { skip: missingBroker("redis-server") }, () => {
     assert.equal(map.getPendingCount(), 0);
   });
 
-  it("text of any kind crosses unharmed", async () => {
+  it("text of any kind crosses Redis unharmed", async () => {
     for (const input of ["", "\u0000\u2028\ud83d\ude00", { "": [[], {}, null, 1e308] }, 2 ** 53]) {
       assert.deepEqual(unwrap(await map.call("t.echo", input)), input);
     }
   });
 
-  it("streams cross in order, and end", async () => {
+  it("streams cross Redis in order, and end", async () => {
     const values = [];
     for await (const envelope of map.subscribe("t.count", { to: 3000 })) values.push(unwrap(envelope));
     assert.deepEqual(
@@ -48,13 +48,13 @@ describe("over Redis", { skip: missingBroker("redis-server") }, () => {
     assert.equal(map.getPendingCount(), 0);
   });
 
-  it("a consumer that leaves ends the stream at the server", async () => {
+  it("a consumer that leaves over Redis ends the stream at the server", async () => {
     const before = server.cleanups();
     for await (const envelope of map.subscribe("t.tick", {})) if (unwrap(envelope) === 2) break;
     await until(() => server.cleanups() === before + 1);
   });
 
-  it("identity crosses, trust does not", async () => {
+  it("identity crosses Redis, trust does not", async () => {
     await assert.rejects(map.call("t.secret", {}, { trusted: true }), { code: "ACCESS_DENIED" });
     // Neither when it is written into the event by hand.
     const requestId = crypto.randomUUID();
@@ -80,7 +80,7 @@ describe("over Redis", { skip: missingBroker("redis-server") }, () => {
     assert.equal(unwrap(await map.call("t.secret", {}, { identity })), "for ada");
   });
 
-  it("each of 10,000 calls in flight gets its own answer", async () => {
+  it("each of 10,000 calls in flight over Redis gets its own response", async () => {
     const calls = Array.from({ length: 10_000 }, (_, n) => map.call("t.double", { n }));
     const answers = await Promise.all(calls);
     answers.forEach((envelope, n) => {
@@ -88,7 +88,7 @@ describe("over Redis", { skip: missingBroker("redis-server") }, () => {
     });
   });
 
-  it("two maps on one target talk to each other", async () => {
+  it("two maps on one Redis target reach each other", async () => {
     const { target: shared, callMap, stop } = serveOn({ url, prefix: "shared:" });
     const caller = new PendingRequestMap(shared);
     assert.deepEqual(unwrap(await caller.call("t.double", { n: 2 })), { n: 4 });
@@ -97,7 +97,7 @@ describe("over Redis", { skip: missingBroker("redis-server") }, () => {
     await shared.close();
   });
 
-  it("prefixes keep apart", async () => {
+  it("prefixes separate targets on one Redis", async () => {
     const other = openTarget({ url, prefix: "elsewhere:" });
     await assert.rejects(new PendingRequestMap(other).call("t.double", { n: 1 }), {
       code: "OPERATION_NOT_FOUND",
@@ -106,7 +106,7 @@ describe("over Redis", { skip: missingBroker("redis-server") }, () => {
     await other.close();
   });
 
-  it("a channel is subscribed only while somebody listens", async () => {
+  it("a Redis channel is subscribed only while there are listeners", async () => {
     const client = new Redis(url);
     const prefixed = openTarget({ url, prefix: "counted:" });
     const listeners = async () => (await client.pubsub("NUMSUB", "counted:tested"))[1];
@@ -132,7 +132,7 @@ describe("over Redis", { skip: missingBroker("redis-server") }, () => {
     await prefixed.close();
   });
 
-  it("what cannot be sent fails the call, and nothing is left behind", async () => {
+  it("what cannot be sent over Redis fails the call, and leaves nothing behind", async () => {
     const circular = {};
     circular.self = circular;
     await assert.rejects(map.call("t.echo", circular), { code: "VALIDATION_ERROR", message: /JSON/ });
@@ -142,7 +142,7 @@ describe("over Redis", { skip: missingBroker("redis-server") }, () => {
     await assert.rejects(map.call("t.bigint", {}), { code: "VALIDATION_ERROR", message: /JSON/ });
   });
 
-  it("close() rejects what is pending, and refuses what comes after", async () => {
+  it("close() of a Redis target rejects what is pending, and refuses what follows", async () => {
     const closing = openTarget({ url });
     const caller = new PendingRequestMap(closing);
     const call = caller.call("t.never", {});

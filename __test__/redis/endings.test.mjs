@@ -60,7 +60,7 @@ describe("over Redis", { skip: missingBroker("redis-server"), timeout: 60_000 },
   }
   const call = (prefix) => new PendingRequestMap(openTarget({ url: redis.url, prefix }));
 
-  it("a caller that is killed has its calls aborted and its streams ended; those of others go on", async () => {
+  it("a caller over Redis that is killed has its calls aborted and its streams ended; those of others go on", async () => {
     const { target, seen } = serve("");
     const map = call("");
     await isServed(map);
@@ -76,7 +76,7 @@ describe("over Redis", { skip: missingBroker("redis-server"), timeout: 60_000 },
     await target.close();
   });
 
-  it("close() takes nothing new and lets what runs finish", async () => {
+  it("close() of a Redis target takes nothing new and lets running calls finish", async () => {
     const { target, seen, finish } = serve("drain:");
     const map = call("drain:");
     await isServed(map);
@@ -102,7 +102,7 @@ describe("over Redis", { skip: missingBroker("redis-server"), timeout: 60_000 },
     });
   });
 
-  it("close({ drain }) ends what does not finish, and its callers are told", async () => {
+  it("close({ drain }) of a Redis target ends what does not finish, and notifies its callers", async () => {
     const { target, seen } = serve("hurry:");
     const map = call("hurry:");
     await isServed(map);
@@ -127,7 +127,7 @@ describe("over Redis", { skip: missingBroker("redis-server"), timeout: 60_000 },
 describe("a Redis that was restarted", { skip: missingBroker("redis-server"), timeout: 60_000 }, () => {
   after(closeTargets);
 
-  it("is no reason to say that nobody serves, although those who serve come back later", async () => {
+  it("a restarted Redis does not fail calls for lack of a server, although servers reconnect later", async () => {
     const redis = await startRedis();
     const { url } = redis;
     const server = openTarget({ url });

@@ -26,7 +26,7 @@ describe("on a Redis that others use", { skip: missingBroker("redis-server") }, 
     await redis.stop();
   });
 
-  it("malformed messages are dropped and counted, and calls go on", async () => {
+  it("malformed Redis messages are dropped and counted, and calls go on", async () => {
     const server = serveOn({ url });
     const target = openTarget({ url });
     const map = new PendingRequestMap(target);
@@ -52,7 +52,7 @@ describe("on a Redis that others use", { skip: missingBroker("redis-server") }, 
     await server.target.close();
   });
 
-  it("deep nesting passes, or is dropped, but harms nobody", async () => {
+  it("deep nesting over Redis passes, or is dropped, and does no harm", async () => {
     const server = serveOn({ url });
     const target = openTarget({ url });
     const map = new PendingRequestMap(target);
@@ -67,7 +67,7 @@ describe("on a Redis that others use", { skip: missingBroker("redis-server") }, 
     await server.target.close();
   });
 
-  it("a message over the limit is refused here and dropped there", async () => {
+  it("a Redis message over the limit is refused by the sender and dropped by the receiver", async () => {
     const server = serveOn({ url, maxMessageBytes: 10_000 });
     const target = openTarget({ url, maxMessageBytes: 20_000 });
     const map = new PendingRequestMap(target);
@@ -93,7 +93,7 @@ describe("on a Redis that others use", { skip: missingBroker("redis-server") }, 
     await server.target.close();
   });
 
-  it("a wrong password is told, but not shown", async () => {
+  it("a wrong Redis password is reported, but not shown", async () => {
     const lines = [];
     await configure({
       sinks: { lines: (record) => lines.push(JSON.stringify(record)) },
@@ -119,7 +119,7 @@ describe("on a Redis that others use", { skip: missingBroker("redis-server") }, 
     assert.doesNotMatch(lines.join(), /wr0ng|s3cret/);
   });
 
-  it("a user who may use only the channels of a prefix is enough, and others are told what is missing", async () => {
+  it("a Redis user with only the channels of a prefix is enough, and others get an error about what is missing", async () => {
     const admin = new Redis(url);
     const rules = (prefix) => ["on", ">s3cret", "resetchannels", `&${prefix}*`, "+publish", "+subscribe"];
     await admin.call("ACL", "SETUSER", "worker", ...rules("shop:"), "+unsubscribe", "+ping", "+hello");
@@ -143,7 +143,7 @@ describe("on a Redis that others use", { skip: missingBroker("redis-server") }, 
     await closeTargets();
   });
 
-  it("options that cannot be used are named", () => {
+  it("unusable options of a Redis target are named", () => {
     for (const [options, field] of [
       [undefined, "options"],
       [{}, "url"],

@@ -47,19 +47,19 @@ describe("beside the event target of GraphQL Yoga", { skip: missingBroker("redis
     stop();
   }
 
-  it("theirs serves, ours calls", async () => {
+  it("a GraphQL Yoga event target serves, ours calls", async () => {
     const ours = openTarget({ url: redis.url });
     await exchange(yogaTarget(), ours);
     await ours.close();
   });
 
-  it("ours serves, theirs calls", async () => {
+  it("our event target serves, one of GraphQL Yoga calls", async () => {
     const ours = openTarget({ url: redis.url });
     await exchange(ours, yogaTarget());
     await ours.close();
   });
 
-  it("details are the same on both sides, none included", async () => {
+  it("error details are the same beside GraphQL Yoga, also absent ones", async () => {
     const ours = openTarget({ url: redis.url });
     const theirs = yogaTarget();
     const heard = { ours: [], theirs: [] };

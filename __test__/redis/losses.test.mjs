@@ -9,7 +9,7 @@ import { closeTargets, isServed, openTarget, serveOn, until } from "./support.mj
 describe("when Redis goes away", { skip: missingBroker("redis-server") }, () => {
   after(closeTargets);
 
-  it("what waits for an answer fails, and everything works again once it is back", async () => {
+  it("pending calls fail when Redis goes away, and everything works again once it is back", async () => {
     const redis = await startRedis();
     const { url } = redis;
     const server = serveOn({ url });
@@ -49,7 +49,7 @@ describe("when Redis goes away", { skip: missingBroker("redis-server") }, () => 
     }
   });
 
-  it("calls in flight over a restart get exactly one outcome each", async () => {
+  it("calls in flight over a Redis restart get exactly one outcome each", async () => {
     const redis = await startRedis();
     const { url } = redis;
     const server = serveOn({ url });
@@ -95,7 +95,7 @@ describe("when Redis goes away", { skip: missingBroker("redis-server") }, () => 
     await target.close();
   });
 
-  it("what may wait to be sent is bounded", async () => {
+  it("what may wait to be sent to Redis is bounded", async () => {
     const redis = await startRedis();
     await redis.stop();
     const target = openTarget({ url: redis.url, publishTimeout: 2000 });

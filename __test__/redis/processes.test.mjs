@@ -22,7 +22,7 @@ describe("processes on one Redis", { skip: missingBroker("redis-server") }, () =
     await redis.stop();
   });
 
-  it("a server stays up and answers, until it is stopped", async () => {
+  it("a server over Redis stays up and responds, until it is stopped", async () => {
     const source = `
       import { serveOn } from "./support.mjs";
       serveOn({ url: ${JSON.stringify(redis.url)} });
@@ -57,7 +57,7 @@ describe("processes on one Redis", { skip: missingBroker("redis-server") }, () =
     }
   });
 
-  it("a process that only made a target, or only published, ends", async () => {
+  it("a process that only made a Redis target, or only published, ends", async () => {
     const { code, stderr } = await runModule(
       `
       import { createRedisEventTarget } from "@alkdev/operations/transport-redis";
@@ -70,7 +70,7 @@ describe("processes on one Redis", { skip: missingBroker("redis-server") }, () =
     assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
   });
 
-  it("a worker thread that is terminated in the middle of it harms nobody", async () => {
+  it("a worker thread that is terminated in mid-call over Redis harms no other", async () => {
     const { code, stdout, stderr } = await runModule(
       `
       import { Worker } from "node:worker_threads";
@@ -91,7 +91,7 @@ describe("processes on one Redis", { skip: missingBroker("redis-server") }, () =
     assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: "alive\n", stderr: "" });
   });
 
-  it("a target that nobody holds any more is collected, and its connections end", async () => {
+  it("a Redis target that is no longer referenced is collected, and its connections end", async () => {
     const { code, stdout, stderr } = await runNode(
       [
         "--expose-gc",

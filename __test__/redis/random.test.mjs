@@ -32,7 +32,7 @@ describe("random messages on a Redis", { skip: missingBroker("redis-server"), ti
     await redis.stop();
   });
 
-  it(`${MESSAGES}: each call has one outcome, and afterwards it is as good as ever`, async (t) => {
+  it(`${MESSAGES} random messages on a Redis: each call has one outcome, and calls work afterwards`, async (t) => {
     console.log(`OPERATIONS_SEED=${seed}, ${MESSAGES} messages`);
     const random = new Random(seed);
     const server = serveOn({ url: redis.url });

@@ -55,7 +55,7 @@ describe("a server that is no Redis", () => {
     ],
     ["sends deep nesting", (socket) => socket.write("*1\r\n".repeat(100_000)), /not sent/],
   ]) {
-    it(what, async () => {
+    it(`a server that is no Redis and ${what} fails calls with what is wrong`, async () => {
       const server = await listening(onConnection);
       servers.push(server);
       const map = new PendingRequestMap(openTarget({ url: server.url, publishTimeout: 300 }));

@@ -2,6 +2,9 @@
 
 import { createRedisEventTarget } from "@alkdev/operations/transport-redis";
 import { query, serving, subscription } from "../call/support.mjs";
+import { until } from "../support/waiting.mjs";
+
+export { until };
 
 const targets = [];
 
@@ -45,11 +48,6 @@ export function serveOn(options) {
   ];
   const target = openTarget(options);
   return { target, cleanups: () => cleanups, ...serving(operations, { target }) };
-}
-
-/** Waits until something holds. */
-export async function until(holds) {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 /** Waits until somebody answers the calls of a map. */

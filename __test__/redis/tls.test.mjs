@@ -50,7 +50,7 @@ describe("over TLS", { skip: missingBroker("redis-server") || missingOpenssl() }
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("with certificates on both sides", async () => {
+  it("Redis over TLS connects with certificates on both sides", async () => {
     const tls = { ca, ...identity };
     serveOn({ url, tls });
     const map = new PendingRequestMap(openTarget({ url, tls }));
@@ -58,7 +58,7 @@ describe("over TLS", { skip: missingBroker("redis-server") || missingOpenssl() }
     assert.deepEqual(unwrap(await map.call("t.double", { n: 2 })), { n: 4 });
   });
 
-  it("not with a server whose authority nobody trusts", async () => {
+  it("Redis over TLS refuses a server of an unknown authority", async () => {
     // Without `ca` the system's certificates are used, if there are any.
     for (const tls of [identity, { ca: identity.cert }]) {
       const map = new PendingRequestMap(openTarget({ url, tls }));
@@ -71,7 +71,7 @@ describe("over TLS", { skip: missingBroker("redis-server") || missingOpenssl() }
     }
   });
 
-  it("nor with texts that are no certificates", async () => {
+  it("Redis over TLS refuses texts that are no certificates", async () => {
     for (const [tls, message] of [
       [{ ca: "none" }, /tls\.ca holds no certificate/],
       [{ ca, cert: identity.cert, key: "s3cret" }, /tls\.key is no private key/],

@@ -10,7 +10,7 @@ const guarded = (accessControl, options, changes = {}) =>
   registered({ accessControl: { requiredScopes: [], ...accessControl }, ...changes }, options);
 
 describe("declared rules", () => {
-  it("no requirements: open to everyone", async () => {
+  it("an operation without requirements is open to everyone", async () => {
     const { execute } = guarded({});
     await execute(1);
     await execute(1, {});
@@ -18,7 +18,7 @@ describe("declared rules", () => {
     await guarded({ requiredScopesAny: [] }).execute(1);
   });
 
-  it("requirements but no identity", async () => {
+  it("an operation with requirements is closed to a caller without identity", async () => {
     for (const rules of [
       { requiredScopes: ["a"] },
       { requiredScopesAny: ["a"] },
@@ -31,19 +31,19 @@ describe("declared rules", () => {
     }
   });
 
-  it("requiredScopes: all of them", async () => {
+  it("a caller needs all of requiredScopes", async () => {
     const { execute } = guarded({ requiredScopes: ["read", "write"] });
     await assert.rejects(execute(1, identity(["read"])), callError("ACCESS_DENIED", "write"));
     await execute(1, identity(["write", "read", "more"]));
   });
 
-  it("requiredScopesAny: one of them", async () => {
+  it("a caller needs one of requiredScopesAny", async () => {
     const { execute } = guarded({ requiredScopesAny: ["read", "write"] });
     await assert.rejects(execute(1, identity(["other"])), callError("ACCESS_DENIED", "read", "write"));
     await execute(1, identity(["write"]));
   });
 
-  it("resources: some key of the type lists the action", async () => {
+  it("a resource rule is met when some key of the type lists the action", async () => {
     const { execute } = guarded({ resourceType: "doc", resourceAction: "read" });
     for (const resources of [
       undefined,
@@ -57,7 +57,7 @@ describe("declared rules", () => {
     await execute(1, identity([], { "doc:1": ["write"], "doc:2": ["read"] }));
   });
 
-  it("are changed in place, or by registering again; an object put in their place changes nothing", async () => {
+  it("access rules are changed in place or by registering again; replacing the rules object changes nothing", async () => {
     const closed = { requiredScopes: ["admin"] };
     const mine = operation({ accessControl: { requiredScopes: [] } });
     const registry = new OperationRegistry();
@@ -115,7 +115,7 @@ describe("declared rules", () => {
 });
 
 describe("context.trusted", () => {
-  it("true skips every rule, a custom one too", async () => {
+  it("context.trusted: true skips every access rule, also customAuth", async () => {
     let asked = 0;
     const options = { customAuth: { ask: () => ++asked > 100 } };
     const { execute } = guarded({ requiredScopes: ["admin"], customAuth: "ask" }, options);
@@ -124,7 +124,7 @@ describe("context.trusted", () => {
     await guarded({ customAuth: "nobody" }).execute(1, { trusted: true });
   });
 
-  it("nothing but true itself", async () => {
+  it("nothing but context.trusted: true makes a call trusted", async () => {
     const { execute } = guarded({ requiredScopes: ["admin"] });
     for (const trusted of [false, 1, "true", {}, null, undefined, Object(true)]) {
       await assert.rejects(execute(1, { trusted }), callError("ACCESS_DENIED"));
@@ -135,7 +135,7 @@ describe("context.trusted", () => {
 describe("trustDirectCalls", () => {
   const rules = { requiredScopes: ["admin"], customAuth: "nobody" };
 
-  it("lets direct calls and direct subscriptions pass", async () => {
+  it("trustDirectCalls lets direct calls and direct subscriptions pass", async () => {
     const { execute } = guarded(rules, { trustDirectCalls: true });
     assert.equal((await execute(1)).data, 1);
     const { registry, id } = guarded(rules, { trustDirectCalls: true }, { type: "subscription" });
@@ -143,14 +143,14 @@ describe("trustDirectCalls", () => {
     assert.equal(first.value.data, "a");
   });
 
-  it("does not pretend that the context was trusted", async () => {
+  it("trustDirectCalls does not pretend that the context was trusted", async () => {
     const { execute } = guarded(rules, { trustDirectCalls: true }, { handler: (_, context) => context });
     const context = {};
     assert.equal((await execute(1, context)).data, context);
     assert.deepEqual(context, {});
   });
 
-  it("is off by default, and only true turns it on", async () => {
+  it("trustDirectCalls is off by default, and only true turns it on", async () => {
     for (const trustDirectCalls of [undefined, false]) {
       const { execute } = guarded(rules, { trustDirectCalls });
       await assert.rejects(execute(1), callError("ACCESS_DENIED"));
@@ -163,7 +163,7 @@ describe("trustDirectCalls", () => {
     }
   });
 
-  it("leaves checkAccess and enforceAccess as strict as they are", () => {
+  it("trustDirectCalls leaves checkAccess and enforceAccess as strict as they are", () => {
     guarded(rules, { trustDirectCalls: true });
     assert.equal(checkAccess(rules), false);
     assert.throws(() => enforceAccess(rules, undefined, "a.b"), callError("ACCESS_DENIED"));
@@ -174,7 +174,7 @@ describe("customAuth", () => {
   const withRule = (ask, rules = {}, changes = {}) =>
     guarded({ customAuth: "ask", ...rules }, { customAuth: { ask } }, changes);
 
-  it("gets identity, operation, input and context", async () => {
+  it("customAuth gets identity, operation, input and context", async () => {
     const calls = [];
     const { execute, id } = withRule((...all) => calls.push(all) > 0);
     const context = identity(["a"]);
@@ -190,14 +190,14 @@ describe("customAuth", () => {
     assert.deepEqual(rest, []);
   });
 
-  it("the identity may be undefined: the rule alone decides", async () => {
+  it("customAuth decides alone where a call has no identity", async () => {
     const { execute } = withRule((who) => who === undefined);
     await execute(1, {});
     await execute(1);
     await assert.rejects(execute(1, identity()), callError("ACCESS_DENIED"));
   });
 
-  it("is asked after the scopes, and only if they are held", async () => {
+  it("customAuth runs after the scopes were checked, and only if the caller has them", async () => {
     let asked = 0;
     const { execute } = withRule(() => ++asked > 0, { requiredScopes: ["a"] });
     await assert.rejects(execute(1, identity()), callError("ACCESS_DENIED", "a"));
@@ -207,7 +207,7 @@ describe("customAuth", () => {
     assert.equal(asked, 1);
   });
 
-  it("is asked for every call", async () => {
+  it("customAuth runs for every call", async () => {
     let asked = 0;
     const { execute } = withRule(() => ++asked % 2 === 1);
     await execute(1);
@@ -219,7 +219,7 @@ describe("customAuth", () => {
     ["sync", (value) => () => value],
     ["async", (value) => async () => value],
   ]) {
-    it(`only true grants (${kind})`, async () => {
+    it(`a customAuth rule grants with nothing but true (${kind})`, async () => {
       await withRule(wrap(true)).execute(1);
       for (const answer of [false, undefined, null, 1, "true", {}, [], Object(true)]) {
         let ran = 0;
@@ -230,7 +230,7 @@ describe("customAuth", () => {
     });
   }
 
-  it("a throw is a denial, and what was thrown stays inside", async () => {
+  it("a customAuth rule that throws denies, and what it throws is not shown to the caller", async () => {
     const rules = [
       () => {
         throw new Error("database password hunter2");
@@ -253,7 +253,7 @@ describe("customAuth", () => {
     }
   });
 
-  it("a name that is not registered is denied, and the message says so", async () => {
+  it("a customAuth name that is not registered is denied, and the message names it", async () => {
     for (const options of [undefined, {}, { customAuth: {} }, { customAuth: { other: () => true } }]) {
       const { execute, id } = guarded({ customAuth: "nobody" }, options);
       await assert.rejects(
@@ -263,7 +263,7 @@ describe("customAuth", () => {
     }
   });
 
-  it("names that every object has are not registered", async () => {
+  it("a customAuth name that every object inherits is not a registered rule", async () => {
     const names = ["constructor", "toString", "valueOf", "hasOwnProperty", "__proto__", "__defineGetter__"];
     for (const customAuth of names) {
       const { execute } = guarded({ customAuth }, { customAuth: { ask: () => true } });
@@ -271,12 +271,12 @@ describe("customAuth", () => {
     }
   });
 
-  it("rules that are inherited are not registered", async () => {
+  it("customAuth rules that are inherited are not registered", async () => {
     const { execute } = guarded({ customAuth: "ask" }, { customAuth: Object.create({ ask: () => true }) });
     await assert.rejects(execute(1), callError("ACCESS_DENIED", "not registered"));
   });
 
-  it("what is registered under a name and is no function is refused; nothing at all grants nothing", async () => {
+  it("a customAuth option that is no function is refused, and undefined grants nothing", async () => {
     for (const rule of [true, {}, "ask", null]) {
       assert.throws(
         () => guarded({ customAuth: "ask" }, { customAuth: { ask: rule } }),
@@ -287,7 +287,7 @@ describe("customAuth", () => {
     await assert.rejects(execute(1), callError("ACCESS_DENIED", "ask"));
   });
 
-  it("an own rule may have any name", async () => {
+  it("a customAuth rule may have any name", async () => {
     const names = ["__proto__", "constructor"];
     const rule = { value: () => true, enumerable: true };
     const customAuth = Object.defineProperties({}, Object.fromEntries(names.map((name) => [name, rule])));
@@ -295,14 +295,14 @@ describe("customAuth", () => {
     for (const name of names) await guarded({ customAuth: name }, { customAuth }).execute(1);
   });
 
-  it("an empty name is a name, which nobody registered", async () => {
+  it("an empty customAuth name that is not registered is denied", async () => {
     await assert.rejects(
       guarded({ customAuth: "" }).execute(1),
       callError("ACCESS_DENIED", "not registered"),
     );
   });
 
-  it("checkAccess and enforceAccess, which have no registry, deny it", () => {
+  it("checkAccess and enforceAccess, which have no registry, deny customAuth", () => {
     const rules = { requiredScopes: [], customAuth: "ask" };
     assert.equal(checkAccess(rules, identity().identity), false);
     assert.throws(
@@ -311,7 +311,7 @@ describe("customAuth", () => {
     );
   });
 
-  it("later changes of the options do not open anything", async () => {
+  it("changing the customAuth options after construction grants nothing", async () => {
     const options = { customAuth: {}, trustDirectCalls: false };
     const registry = new OperationRegistry(options);
     registry.register(operation({ name: "late", accessControl: { requiredScopes: [], customAuth: "ask" } }));
@@ -320,7 +320,7 @@ describe("customAuth", () => {
     await assert.rejects(registry.execute("test.late", 1), callError("ACCESS_DENIED", "not registered"));
   });
 
-  it("a rule that never answers does not run the handler", async () => {
+  it("a customAuth rule that never settles does not run the handler", async () => {
     let ran = 0;
     const { execute } = withRule(() => new Promise(() => {}), {}, { handler: () => ++ran });
     const late = new Promise((resolve) => setTimeout(resolve, 20, "waiting"));

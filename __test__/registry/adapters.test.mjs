@@ -37,7 +37,7 @@ for (const { name, adapter, user, twoSided, inexpressible, other, otherName } of
       return new OperationRegistry({ schemaAdapter });
     }
 
-    it("works as input and as output schema", async () => {
+    it(`${name}: a schema works as input and as output schema`, async () => {
       const registry = await registryOf();
       const spec = operation({
         inputSchema: user(),
@@ -49,7 +49,7 @@ for (const { name, adapter, user, twoSided, inexpressible, other, otherName } of
       await assert.rejects(registry.execute(idOf(spec), { name: 1 }), callError("VALIDATION_ERROR", "/name"));
     });
 
-    it("is read in input mode for inputSchema and in output mode for outputSchema", async () => {
+    it(`${name}: a schema is read in input mode for inputSchema and in output mode for outputSchema`, async () => {
       const registry = await registryOf();
       const spec = operation({ inputSchema: twoSided(), outputSchema: twoSided() });
       registry.register(spec);
@@ -60,14 +60,14 @@ for (const { name, adapter, user, twoSided, inexpressible, other, otherName } of
       await assert.rejects(registry.execute(idOf(spec), 5), callError("VALIDATION_ERROR"));
     });
 
-    it("a default makes a property optional in the input", async () => {
+    it(`${name}: a default makes a property optional in the input`, async () => {
       const registry = await registryOf();
       const spec = operation({ inputSchema: user() });
       registry.register(spec);
       assert.deepEqual(registry.getSpec(idOf(spec)).inputSchema.required, ["name"]);
     });
 
-    it("get returns the schemas as the adapter converted them, everything else as it was", async () => {
+    it(`${name}: get returns the schemas as the adapter converted them, everything else as it was`, async () => {
       const registry = await registryOf();
       const spec = operation({ inputSchema: user(), outputSchema: user() });
       registry.registerSpec(spec);
@@ -78,7 +78,7 @@ for (const { name, adapter, user, twoSided, inexpressible, other, otherName } of
       assert.deepEqual(rest, wanted);
     });
 
-    it("lives beside TypeBox schemas, which pass through", async () => {
+    it(`${name}: its schemas work beside TypeBox schemas, which pass through`, async () => {
       const registry = await registryOf();
       const outputSchema = Type.Object({ name: Type.String() });
       const spec = operation({ inputSchema: user(), outputSchema });
@@ -86,7 +86,7 @@ for (const { name, adapter, user, twoSided, inexpressible, other, otherName } of
       assert.equal(registry.getSpec(idOf(spec)).outputSchema, outputSchema);
     });
 
-    it("what it cannot express is refused with the operation and the field", async () => {
+    it(`${name}: what JSON Schema cannot express is refused with the operation and the field`, async () => {
       const registry = await registryOf();
       for (const field of ["inputSchema", "outputSchema"]) {
         const spec = operation({ namespace: "shop", name: "buy", [field]: inexpressible() });
@@ -95,7 +95,7 @@ for (const { name, adapter, user, twoSided, inexpressible, other, otherName } of
       assert.deepEqual(registry.list(), []);
     });
 
-    it("says when the adapter was not initialised", () => {
+    it(`${name}: registering says when the adapter was not initialised`, () => {
       const registry = new OperationRegistry({ schemaAdapter: adapter() });
       const spec = operation({ namespace: "shop", name: "buy", inputSchema: user() });
       assert.throws(
@@ -105,7 +105,7 @@ for (const { name, adapter, user, twoSided, inexpressible, other, otherName } of
       registry.register(operation());
     });
 
-    it("names the library when it is the wrong one", async () => {
+    it(`${name}: a schema of another library is refused with the name of that library`, async () => {
       const registry = await registryOf();
       const spec = operation({ namespace: "shop", name: "buy", inputSchema: other() });
       assert.throws(
@@ -117,7 +117,7 @@ for (const { name, adapter, user, twoSided, inexpressible, other, otherName } of
 }
 
 describe("an adapter of the application", () => {
-  it("is asked for both schemas, with their direction", () => {
+  it("an adapter of the application converts both schemas, and gets their direction", () => {
     const asked = [];
     const schemaAdapter = {
       toTypeBox(schema, mode) {
@@ -135,7 +135,7 @@ describe("an adapter of the application", () => {
     assert.equal(registry.getSpec(idOf(spec)).inputSchema[Kind], "String");
   });
 
-  it("that throws, whatever it throws, is a refusal that names the operation", () => {
+  it("an adapter that throws anything is a refusal that names the operation", () => {
     for (const thrown of [new Error("cannot"), "cannot", undefined, Object.create(null)]) {
       const schemaAdapter = {
         toTypeBox() {
@@ -148,7 +148,7 @@ describe("an adapter of the application", () => {
     }
   });
 
-  it("that returns no schema is refused", () => {
+  it("an adapter that returns no schema is refused", () => {
     for (const made of [undefined, null, "schema", 1]) {
       const registry = new OperationRegistry({ schemaAdapter: { toTypeBox: () => made } });
       const spec = operation({ namespace: "shop", name: "buy" });

@@ -38,7 +38,7 @@ async function run(source) {
 }
 
 describe("a registry that is dropped is collected", () => {
-  it("after registration and calls, handlers and schemas included", async () => {
+  it("a dropped registry is collected after registration and calls, with its handlers and schemas", async () => {
     const outcome = await run(`
       async function use() {
         const registry = new OperationRegistry();
@@ -54,7 +54,7 @@ describe("a registry that is dropped is collected", () => {
     assert.equal(outcome, true);
   });
 
-  it("after subscriptions that completed, were broken off and were never started", async () => {
+  it("a dropped registry is collected after subscriptions that completed, were broken off or never started", async () => {
     const outcome = await run(`
       async function use() {
         const registry = new OperationRegistry();
@@ -75,7 +75,7 @@ describe("a registry that is dropped is collected", () => {
     assert.equal(outcome, true);
   });
 
-  it("although its environment, its context and its handlers point back at it", async () => {
+  it("a dropped registry is collected although its environment, its context and its handlers refer to it", async () => {
     const outcome = await run(`
       async function use() {
         const registry = new OperationRegistry({ customAuth: { ask: () => registry !== undefined } });
@@ -91,7 +91,7 @@ describe("a registry that is dropped is collected", () => {
     assert.equal(outcome, true);
   });
 
-  it("while a schema that it shared with another lives on", async () => {
+  it("a dropped registry is collected while a schema that it shared with another lives on", async () => {
     const outcome = await run(`
       const shared = Type.Object({ a: Type.Number() });
       async function use(name) {

@@ -4,15 +4,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { buildEnv, localEnvelope, OperationRegistry } from "@alkdev/operations";
 import { Type } from "@sinclair/typebox";
+import { registryOf } from "../support/registry.mjs";
 import { callError, operation, rejection, subscription } from "./support/operations.mjs";
 
 const HOSTILE = ["__proto__", "constructor", "toString", "valueOf", "hasOwnProperty", "then"];
-
-function registryOf(...operations) {
-  const registry = new OperationRegistry();
-  registry.registerAll(operations);
-  return registry;
-}
 
 /** A call map that remembers what it was asked. */
 function fakeCallMap(answer = localEnvelope("answered", "remote.one")) {
@@ -39,14 +34,14 @@ describe("what is in it", () => {
     ["direct", undefined],
     ["with a call map", fakeCallMap()],
   ]) {
-    it(`every QUERY and MUTATION, no subscription (${mode})`, () => {
+    it(`an environment has every QUERY and MUTATION, and no subscription (${mode})`, () => {
       const env = buildEnv({ registry, context: {}, callMap });
       assert.deepEqual(Object.keys(env).sort(), ["books", "users"]);
       assert.deepEqual(Object.keys(env.books).sort(), ["add", "find"]);
       assert.equal(typeof env.users.get, "function");
     });
 
-    it(`allowedNamespaces and nothing else (${mode})`, () => {
+    it(`an environment has the allowedNamespaces and nothing else (${mode})`, () => {
       const only = (allowedNamespaces) =>
         Object.keys(buildEnv({ registry, context: {}, callMap, allowedNamespaces }));
       assert.deepEqual(only(["users"]), ["users"]);
@@ -56,7 +51,7 @@ describe("what is in it", () => {
     });
   }
 
-  it("namespaces and functions are own properties, whatever they are called", async () => {
+  it("namespaces and functions of an environment are own properties, also with names such as constructor", async () => {
     const operations = HOSTILE.flatMap((namespace) => HOSTILE.map((name) => operation({ namespace, name })));
     const env = buildEnv({ registry: registryOf(...operations), context: {} });
     assert.deepEqual(Object.keys(env).sort(), [...HOSTILE].sort());
@@ -73,7 +68,7 @@ describe("what is in it", () => {
     assert.equal({}.find, undefined, "Object.prototype is untouched");
   });
 
-  it("what is not there is undefined, also where every object has something of that name", () => {
+  it("what an environment lacks is undefined, also under names that every object inherits", () => {
     const env = buildEnv({ registry, context: {} });
     for (const name of ["__proto__", "constructor", "toString"]) {
       assert.equal(env[name], undefined);
@@ -86,7 +81,7 @@ describe("what is in it", () => {
     assert.deepEqual(Object.keys(env), []);
   });
 
-  it("an operation that got a spec but no handler says so when it is called", async () => {
+  it("an environment's function whose operation has no handler says so when it is called", async () => {
     const bare = new OperationRegistry();
     const { handler: _, ...spec } = operation({ namespace: "half", name: "done" });
     bare.registerSpec(spec);
@@ -96,7 +91,7 @@ describe("what is in it", () => {
 });
 
 describe("straight to the registry", () => {
-  it("calls with the caller's context, trusted, and leaves that context alone", async () => {
+  it("an environment calls with the caller's context, trusted, and leaves that context alone", async () => {
     const registry = registryOf(
       operation({
         namespace: "inner",
@@ -119,7 +114,7 @@ describe("straight to the registry", () => {
     assert.deepEqual(context, copy);
   });
 
-  it("trust is granted even if the caller's context says otherwise", async () => {
+  it("an environment's calls are trusted even if the caller's context says otherwise", async () => {
     const registry = registryOf(
       operation({ namespace: "inner", name: "look", accessControl: { requiredScopes: ["admin"] } }),
     );
@@ -127,7 +122,7 @@ describe("straight to the registry", () => {
     assert.equal((await env.inner.look(1)).data, 1);
   });
 
-  it("gives the envelope of execute: input checked, output normalised", async () => {
+  it("an environment's call returns the envelope of execute: input checked, output normalised", async () => {
     const registry = registryOf(
       operation({
         namespace: "inner",
@@ -146,7 +141,7 @@ describe("straight to the registry", () => {
     await assert.rejects(wrong, callError("VALIDATION_ERROR", "inner.double"));
   });
 
-  it("passes the very same input, and undefined where there was none", async () => {
+  it("an environment passes the very same input, and undefined without input", async () => {
     const seen = [];
     const handler = (input) => {
       seen.push(input);
@@ -162,7 +157,7 @@ describe("straight to the registry", () => {
     assert.equal(seen[1], undefined);
   });
 
-  it("what the inner handler throws arrives as the same object", async () => {
+  it("what an inner handler throws reaches the environment's caller as the same object", async () => {
     const error = new Error("inner");
     const handler = () => {
       throw error;
@@ -174,7 +169,7 @@ describe("straight to the registry", () => {
     assert.equal((await rejection(env.a.b())).thrown, error);
   });
 
-  it("calls what is registered when it is called", async () => {
+  it("an environment calls what is registered at the time of the call", async () => {
     const first = operation({ namespace: "a", name: "b", handler: () => "old" });
     const registry = registryOf(first);
     const env = buildEnv({ registry, context: {} });
@@ -211,7 +206,7 @@ describe("through a call map", () => {
     }),
   );
 
-  it("passes id, input, parentRequestId, identity and deadline, as the map's own method", async () => {
+  it("an environment over a call map passes id, input, parentRequestId, identity and deadline to the map", async () => {
     const answer = localEnvelope("answered", "remote.one");
     const callMap = fakeCallMap(answer);
     const identity = { id: "u", scopes: ["a"] };
@@ -229,7 +224,7 @@ describe("through a call map", () => {
     assert.equal(all[2].identity, identity);
   });
 
-  it("never carries trust", async () => {
+  it("an environment over a call map never carries trust", async () => {
     const callMap = fakeCallMap();
     await buildEnv({ registry, context: { trusted: true, requestId: "r" }, callMap }).remote.one({});
     const [{ all }] = callMap.calls;
@@ -237,14 +232,14 @@ describe("through a call map", () => {
     assert.ok(!JSON.stringify(all).includes("trusted"));
   });
 
-  it("passes nothing that is not there", async () => {
+  it("an environment over a call map sends no property that is undefined", async () => {
     const callMap = fakeCallMap();
     await buildEnv({ registry, context: {}, callMap }).remote.one();
     const { parentRequestId, identity, deadline } = callMap.calls[0].all[2];
     assert.deepEqual([parentRequestId, identity, deadline], [undefined, undefined, undefined]);
   });
 
-  it("an answer is held against the spec that is registered here, and not believed", async () => {
+  it("an environment over a call map checks a response against the spec that is registered here", async () => {
     const outputSchema = Type.Object({ id: Type.String() }, { additionalProperties: false });
     const answers = [
       [{ id: "x" }, undefined],
@@ -272,7 +267,7 @@ describe("through a call map", () => {
     }
   });
 
-  it("the map's failures arrive as they are", async () => {
+  it("an environment over a call map passes the map's failures on unchanged", async () => {
     const error = new Error("lost");
     const callMap = { call: () => Promise.reject(error) };
     const env = buildEnv({ registry, context: {}, callMap });

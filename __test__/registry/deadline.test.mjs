@@ -42,7 +42,7 @@ function assertLate(error, id, deadline) {
 }
 
 describe("a call with a deadline", () => {
-  it("that passes: TIMEOUT, and the handler's signal is aborted with the same error", async () => {
+  it("a call whose deadline passes fails with TIMEOUT, and the handler's signal is aborted with the same error", async () => {
     let signal;
     const { execute, id } = registered({
       handler: (_, context) => {
@@ -57,7 +57,7 @@ describe("a call with a deadline", () => {
     assert.equal(signal.reason, thrown);
   });
 
-  it("that is past: the handler is not called", async () => {
+  it("a call whose deadline is past does not call the handler", async () => {
     let called = 0;
     const { execute, id } = registered({ handler: () => ++called });
     const deadline = Date.now() - 1;
@@ -68,7 +68,7 @@ describe("a call with a deadline", () => {
     assert.equal(called, 0);
   });
 
-  it("counts after access and input", async () => {
+  it("a deadline is checked after access and input", async () => {
     const registry = new OperationRegistry();
     const spec = operation({ inputSchema: Type.Number(), accessControl: { requiredScopes: ["a"] } });
     registry.register(spec);
@@ -84,7 +84,7 @@ describe("a call with a deadline", () => {
   });
 
   for (const deadline of [5_000, 0, -1, Number.NaN, 9_999_999_999, "2030-01-01", null]) {
-    it(`that is no time (${String(deadline)}) says what to write`, async () => {
+    it(`a deadline that is not a time (${String(deadline)}) is refused with what to write`, async () => {
       let called = 0;
       const { execute, registry } = registered({ handler: () => ++called });
       await assert.rejects(
@@ -101,7 +101,7 @@ describe("a call with a deadline", () => {
     });
   }
 
-  it("that does not pass changes nothing, and leaves no timer", async () => {
+  it("a deadline that does not pass changes nothing, and leaves no timer", async () => {
     const { code, stdout, stderr } = await runModule(`
       import { OperationRegistry } from "@alkdev/operations";
       import { Type } from "@sinclair/typebox";
@@ -115,7 +115,7 @@ describe("a call with a deadline", () => {
     assert.deepEqual({ code, stdout: stdout.trim(), stderr }, { code: 0, stdout: "fine\nfine", stderr: "" });
   });
 
-  it("keeps the process alive until it is settled", async () => {
+  it("a call with a deadline keeps the process alive until it is settled", async () => {
     const { stdout } = await runModule(`
       import { OperationRegistry } from "@alkdev/operations";
       import { Type } from "@sinclair/typebox";
@@ -127,7 +127,7 @@ describe("a call with a deadline", () => {
     assert.equal(stdout.trim(), "TIMEOUT");
   });
 
-  it("hands on the caller's own signal, its reason, and everything else in the context", async () => {
+  it("a deadline passes on the caller's signal, its reason, and everything else in the context", async () => {
     class Mine {
       identity = { id: "u", scopes: [] };
       tenant = "t1";
@@ -156,7 +156,7 @@ describe("a call with a deadline", () => {
     assert.equal(context.signal, controller.signal, "the caller's context is left alone");
   });
 
-  it("what a handler throws in time reaches the caller untouched, a TIMEOUT of its own too", async () => {
+  it("what a handler throws before the deadline reaches the caller untouched, also a TIMEOUT of its own", async () => {
     for (const error of [
       new Error("mine"),
       new CallError("TIMEOUT", "mine", { mine: 1 }),
@@ -172,7 +172,7 @@ describe("a call with a deadline", () => {
     }
   });
 
-  it("what a handler does after its deadline is nobody's unhandled rejection", async () => {
+  it("what a handler throws after its deadline is no unhandled rejection", async () => {
     const { execute } = registered({
       handler: async (_, { signal }) => {
         await end(signal);
@@ -183,7 +183,7 @@ describe("a call with a deadline", () => {
     await new Promise(setImmediate);
   });
 
-  it("counts while a rule of the application or a schema's own check is waited for", async () => {
+  it("a deadline counts while a customAuth rule or a schema's own check is awaited", async () => {
     const slow = registered(
       { accessControl: { requiredScopes: [], customAuth: "ask" } },
       { customAuth: { ask: never } },
@@ -193,7 +193,7 @@ describe("a call with a deadline", () => {
     await assert.rejects(own.execute("x", { deadline: soon() }), callError("TIMEOUT", own.id));
   });
 
-  it("is inherited by the calls that a handler makes through its environment", async () => {
+  it("a deadline is inherited by the calls that a handler makes through its environment", async () => {
     const seen = [];
     const registry = new OperationRegistry();
     registry.register(
@@ -218,7 +218,7 @@ describe("a call with a deadline", () => {
 });
 
 describe("a stream with a deadline", () => {
-  it("that passes: TIMEOUT, an aborted signal, and the handler's finally runs once", async () => {
+  it("a stream whose deadline passes fails with TIMEOUT, its signal is aborted, and its finally runs once", async () => {
     let ended = 0;
     let signal;
     const { registry, id } = registered({
@@ -244,7 +244,7 @@ describe("a stream with a deadline", () => {
     assert.equal(ended, 1);
   });
 
-  it("is told to a consumer that comes back too late", async () => {
+  it("a consumer that returns after the deadline of its stream gets TIMEOUT", async () => {
     const { registry, id } = registered({ type: "subscription" });
     const deadline = soon();
     const stream = registry.subscribe(id, [1, 2, 3], { deadline });
@@ -256,7 +256,7 @@ describe("a stream with a deadline", () => {
     assert.equal((await stream.next()).done, true);
   });
 
-  it("that is past: the handler is not called", async () => {
+  it("a stream whose deadline is past does not call the handler", async () => {
     let called = 0;
     const { registry, id } = registered({
       type: "subscription",
@@ -270,7 +270,7 @@ describe("a stream with a deadline", () => {
     assert.equal(called, 0);
   });
 
-  it("that ends in time ends as ever", async () => {
+  it("a stream that ends before its deadline ends without an error", async () => {
     const { registry, id } = registered({ type: "subscription" });
     const data = [];
     for await (const envelope of registry.subscribe(id, [1, 2], { deadline: soon(60_000) }))
@@ -288,7 +288,7 @@ describe("the call protocol", () => {
     return { registry, callMap };
   }
 
-  it("a request that arrives too late is not served: whoever sent it has given up", async () => {
+  it("a request that arrives after its deadline is not served", async () => {
     let called = 0;
     const served = operation({ handler: () => ++called });
     const { registry, callMap } = serving(served);
@@ -302,7 +302,7 @@ describe("the call protocol", () => {
     assert.equal(called, 0);
   });
 
-  it("a context made here has an environment, made when it is looked at, with the caller's deadline and identity", async () => {
+  it("a context of the call protocol has an environment, made on first use, with the caller's deadline and identity", async () => {
     const identity = { id: "u", scopes: [] };
     const inner = operation({
       namespace: "inner",
@@ -331,7 +331,7 @@ describe("the call protocol", () => {
     assert.deepEqual(data, { deadline, who: identity, wasMade: false, same: true, requestId: true });
   });
 
-  it("a stream's context has one too, and a handler may set its own", async () => {
+  it("the context of a served stream has an environment, and a handler may set its own", async () => {
     const { callMap } = serving(
       operation({ namespace: "inner", name: "one", handler: () => 1 }),
       subscription({
@@ -376,7 +376,7 @@ describe("other sources", { concurrency: true }, () => {
     ["natively", {}],
     ["through a fetch of the user's", { fetch: (...args) => globalThis.fetch(...args) }],
   ]) {
-    it(`HTTP, ${how}: the request is given up`, async () => {
+    it(`a deadline that passes aborts the HTTP request, sent ${how}`, async () => {
       const { url, received, gone } = await silentServer();
       const registry = new OperationRegistry();
       registry.registerAll(FromOpenAPI(documentOf(paths), { namespace: "t", baseUrl: url, ...config }));
@@ -389,7 +389,7 @@ describe("other sources", { concurrency: true }, () => {
       }
     });
 
-    it(`SSE, ${how}: the stream is closed`, async () => {
+    it(`a deadline that passes closes the SSE stream, opened ${how}`, async () => {
       const { url, gone } = await silentServer();
       const registry = new OperationRegistry();
       registry.registerAll(FromOpenAPI(documentOf(paths), { namespace: "t", baseUrl: url, ...config }));
@@ -407,7 +407,7 @@ describe("other sources", { concurrency: true }, () => {
     });
   }
 
-  it("HTTP: a timeout of the source that is shorter comes first", async () => {
+  it("a timeout of the HTTP source that is shorter than the deadline comes first", async () => {
     const { url } = await silentServer();
     const registry = new OperationRegistry();
     registry.registerAll(FromOpenAPI(documentOf(paths), { namespace: "t", baseUrl: url, timeout: 50 }));
@@ -416,7 +416,7 @@ describe("other sources", { concurrency: true }, () => {
     assert.equal(thrown.details?.deadline, undefined);
   });
 
-  it("MCP: the server is told to stop, and what is known about the call is kept", async (t) => {
+  it("a deadline that passes cancels the call at the MCP server, and the error has its delivery", async (t) => {
     const { registry } = await connected(t, stdio());
     const deadline = soon(1_500);
     const error = await failure(registry.execute("test.never", {}, { deadline }));

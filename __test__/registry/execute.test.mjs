@@ -8,7 +8,7 @@ import { Type } from "@sinclair/typebox";
 import { callError, idOf, operation, registered, rejection, subscription } from "./support/operations.mjs";
 
 describe("look-up", () => {
-  it("an unknown operation", async () => {
+  it("execute of an unknown operation fails with OPERATION_NOT_FOUND", async () => {
     const registry = new OperationRegistry();
     const { thrown } = await rejection(registry.execute("no.such", {}, {}));
     assert.ok(thrown instanceof CallError);
@@ -17,7 +17,7 @@ describe("look-up", () => {
     assert.deepEqual(thrown.details, { operationId: "no.such" });
   });
 
-  it("an operation without a handler", async () => {
+  it("execute of an operation without a handler says so", async () => {
     const registry = new OperationRegistry();
     const { handler: _, ...spec } = operation({ namespace: "half", name: "done" });
     registry.registerSpec(spec);
@@ -27,14 +27,14 @@ describe("look-up", () => {
     assert.deepEqual(thrown.details, { operationId: "half.done" });
   });
 
-  it("names that every object has are no operations", async () => {
+  it("names that every object inherits are not operations", async () => {
     const registry = new OperationRegistry();
     for (const id of ["constructor", "__proto__", "toString", "hasOwnProperty"]) {
       await assert.rejects(registry.execute(id, {}), callError("OPERATION_NOT_FOUND", id));
     }
   });
 
-  it("a subscription is refused right after the look-up, before access and input", async () => {
+  it("execute refuses a subscription right after finding it, before access and input", async () => {
     let asked = 0;
     const { execute, id } = registered(
       {
@@ -48,14 +48,14 @@ describe("look-up", () => {
     assert.equal(asked, 0);
   });
 
-  it("a subscription without a handler has no handler first of all", async () => {
+  it("execute of a subscription without a handler says that the handler is missing", async () => {
     const registry = new OperationRegistry();
     const { handler: _, ...spec } = subscription();
     registry.registerSpec(spec);
     await assert.rejects(registry.execute(idOf(spec), []), callError("OPERATION_NOT_FOUND", "No handler"));
   });
 
-  it("a failure is a rejection, never an exception", () => {
+  it("a failure of execute is a rejection, never an exception", () => {
     const registry = new OperationRegistry();
     const { execute } = registered({
       handler: () => {
@@ -104,7 +104,7 @@ describe("the order of the steps", () => {
   }
   const user = { identity: { id: "u", scopes: ["use"] } };
 
-  it("access comes before input, input before the handler", async () => {
+  it("access is checked before input, and input before the handler runs", async () => {
     const { execute, steps, watched } = traced();
     await assert.rejects(execute(watched("wrong"), {}), callError("ACCESS_DENIED"));
     assert.deepEqual(steps, []);
@@ -114,7 +114,7 @@ describe("the order of the steps", () => {
     assert.deepEqual(steps, ["input", "handler"]);
   });
 
-  it("a custom rule is asked before the input is checked, and after the scopes", async () => {
+  it("a custom rule runs before the input is checked, and after the scopes", async () => {
     const { execute, steps, watched } = traced(
       { accessControl: { requiredScopes: ["use"], customAuth: "ask" } },
       { customAuth: { ask: async () => steps.push("ask") > 0 } },
@@ -127,7 +127,7 @@ describe("the order of the steps", () => {
     assert.deepEqual(steps, ["ask", "input", "ask", "handler"]);
   });
 
-  it("the input is not looked at before a slow rule has answered", async () => {
+  it("the input is not read before a slow customAuth rule has decided", async () => {
     let answer;
     const { execute, steps, watched } = traced(
       { accessControl: { requiredScopes: [], customAuth: "slow" } },
@@ -164,7 +164,7 @@ describe("the order of the steps", () => {
 });
 
 describe("input", () => {
-  it("what does not fit rejects with the paths and TypeBox's words", async () => {
+  it("input that does not fit rejects with the paths and TypeBox's messages", async () => {
     const { execute, id } = registered({
       inputSchema: Type.Object({ user: Type.Object({ name: Type.String() }), n: Type.Number() }),
     });
@@ -176,7 +176,7 @@ describe("input", () => {
     assert.ok(thrown.details.errors.some(({ path }) => path === "/n"));
   });
 
-  it("is checked, never changed: no default, no conversion, no stripping", async () => {
+  it("input is checked, never changed: no default, no conversion, no stripping", async () => {
     const { execute } = registered({
       inputSchema: Type.Object({ n: Type.Optional(Type.Number({ default: 5 })) }),
     });
@@ -185,7 +185,7 @@ describe("input", () => {
     await assert.rejects(execute({ n: "42" }), callError("VALIDATION_ERROR", "/n"));
   });
 
-  it("may be missing where the schema allows it", async () => {
+  it("input may be missing if the schema allows it", async () => {
     const { execute } = registered({ inputSchema: Type.Optional(Type.Undefined()), handler: () => "ran" });
     assert.equal((await execute()).data, "ran");
     const unknown = registered({ handler: (input) => [input] });
@@ -194,7 +194,7 @@ describe("input", () => {
 });
 
 describe("the handler", () => {
-  it("gets the very same input and context, and nothing more", async () => {
+  it("a handler gets the very same input and context, and nothing more", async () => {
     let got;
     const { execute } = registered({
       inputSchema: Type.Object({ a: Type.Number() }),
@@ -212,7 +212,7 @@ describe("the handler", () => {
     assert.deepEqual(Object.keys(context), ["requestId", "identity", "own"]);
   });
 
-  it("gets the same objects behind a custom rule, too", async () => {
+  it("a handler gets the same objects behind a custom rule, too", async () => {
     const seen = [];
     const { execute, id } = registered(
       {
@@ -237,12 +237,12 @@ describe("the handler", () => {
     for (const [i, value] of wanted.entries()) assert.equal(seen[i], value);
   });
 
-  it("gets a context even when the caller gave none", async () => {
+  it("a handler gets a context even when the caller gave none", async () => {
     const { execute } = registered({ handler: (_, context) => typeof context });
     assert.equal((await execute(1)).data, "object");
   });
 
-  it("may return a value or a promise", async () => {
+  it("a handler may return a value or a promise", async () => {
     for (const handler of [() => 7, async () => 7, () => Promise.resolve(7)]) {
       const envelope = await registered({ handler }).execute();
       assert.ok(isResponseEnvelope(envelope));
@@ -250,7 +250,7 @@ describe("the handler", () => {
     }
   });
 
-  it("may return promises of another make", async () => {
+  it("a handler may return promises of another make", async () => {
     class Odd extends Promise {}
     const foreign = runInNewContext("Promise.resolve({ a: 1, b: 2 })");
     const own = Object.assign(Promise.resolve({ a: 1, b: 2 }), { note: "mine" });
@@ -265,7 +265,7 @@ describe("the handler", () => {
     }
   });
 
-  it("may return a thenable that is no promise", async () => {
+  it("a handler may return a thenable that is no promise", async () => {
     const { execute } = registered({
       outputSchema: Type.Object({ a: Type.Number() }),
       // biome-ignore lint/suspicious/noThenProperty: a thenable is what is tested
@@ -274,7 +274,7 @@ describe("the handler", () => {
     assert.deepEqual((await execute()).data, { a: 1 });
   });
 
-  it("is called once per call, with calls side by side", async () => {
+  it("a handler is called once per call, with calls side by side", async () => {
     let running = 0;
     let most = 0;
     const { execute } = registered({
@@ -293,7 +293,7 @@ describe("the handler", () => {
     assert.equal(most, 4);
   });
 
-  it("is replaced for later calls only", async () => {
+  it("a handler is replaced for later calls only", async () => {
     let release;
     const { registry, execute, id } = registered({
       handler: async () => {
@@ -329,7 +329,7 @@ describe("what the handler throws reaches the caller as the same value", () => {
     "an Error that is named like a declared code": new Error("NOT_THERE: x"),
   };
   for (const [what, value] of Object.entries(thrown)) {
-    it(what, async () => {
+    it(`a handler that throws ${what}: the caller gets the same value`, async () => {
       const errorSchemas = [{ code: "NOT_THERE" }];
       const throwing = () => {
         throw value;
@@ -345,7 +345,7 @@ describe("what the handler throws reaches the caller as the same value", () => {
 });
 
 describe("context.signal", () => {
-  it("that is aborted rejects before the handler runs", async () => {
+  it("a signal that is aborted rejects a call before the handler runs", async () => {
     let ran = 0;
     const { execute, id } = registered({ handler: () => ++ran });
     const context = { signal: AbortSignal.abort() };
@@ -355,7 +355,7 @@ describe("context.signal", () => {
     assert.equal(ran, 0);
   });
 
-  it("that is aborted while a custom rule is asked rejects, too", async () => {
+  it("a signal that is aborted while a custom rule runs rejects the call", async () => {
     let ran = 0;
     const controller = new AbortController();
     const { execute } = registered(
@@ -373,12 +373,12 @@ describe("context.signal", () => {
     assert.equal(ran, 0);
   });
 
-  it("does not show what access control hides", async () => {
+  it("an aborted signal does not show what access control hides", async () => {
     const { execute } = registered({ accessControl: { requiredScopes: ["admin"] } });
     await assert.rejects(execute(1, { signal: AbortSignal.abort() }), callError("ACCESS_DENIED"));
   });
 
-  it("is the handler's to watch once it runs", async () => {
+  it("a signal that is aborted while the handler runs is left to the handler", async () => {
     const controller = new AbortController();
     const { execute } = registered({
       handler: (_, { signal }) =>
@@ -390,7 +390,7 @@ describe("context.signal", () => {
     assert.equal((await rejection(running)).thrown, reason);
   });
 
-  it("that is not aborted changes nothing", async () => {
+  it("a signal that is not aborted changes nothing", async () => {
     const { execute } = registered();
     assert.equal((await execute(1, { signal: new AbortController().signal })).data, 1);
   });

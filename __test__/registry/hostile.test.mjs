@@ -50,27 +50,27 @@ function revokedProxy() {
 }
 
 describe("input", () => {
-  it("what a getter throws reaches the caller as the same object, cold and hot", async () => {
+  it("what a getter of the input throws reaches the caller as the same object, cold and hot", async () => {
     const { execute } = registered({ inputSchema: Point, handler: () => "ran" });
     assert.equal((await rejection(execute(throwing()))).thrown, REFUSED);
     await warmUp(execute, { x: 1, y: 2 });
     assert.equal((await rejection(execute(throwing()))).thrown, REFUSED);
   });
 
-  it("what a proxy throws, too", async () => {
+  it("what a proxy as input throws reaches the caller as the same object", async () => {
     const { execute } = registered({ inputSchema: Point });
     assert.equal((await rejection(execute(refusingProxy()))).thrown, REFUSED);
     assert.ok((await rejection(execute(revokedProxy()))).thrown instanceof Error);
   });
 
-  it("a proxy that answers is an object like any other", async () => {
+  it("a proxy as input that works is an object like any other", async () => {
     const { execute } = registered({ inputSchema: Point });
     const proxy = new Proxy({ x: 1, y: 2 }, {});
     assert.equal((await execute(proxy)).data, proxy);
     await assert.rejects(execute(new Proxy({ x: 1 }, {})), callError("VALIDATION_ERROR", "/y"));
   });
 
-  it("cycles under a recursive schema give an error", async () => {
+  it("cycles in the input under a recursive schema give an error", async () => {
     const { execute } = registered({ inputSchema: List, handler: () => "ran" });
     for (let i = 0; i < 3; i++) {
       await assert.rejects(execute(cycle()), callError("VALIDATION_ERROR", "deep"));
@@ -82,7 +82,7 @@ describe("input", () => {
     await assert.rejects(execute(wide), CallError);
   });
 
-  it("50,000 levels give an error, or pass where nobody looks at them", async () => {
+  it("input 50,000 levels deep gives an error, or passes if the schema does not read it", async () => {
     const deep = nested(50_000);
     const { execute } = registered({ inputSchema: List });
     await assert.rejects(execute(deep), callError("VALIDATION_ERROR", "deep"));
@@ -93,14 +93,14 @@ describe("input", () => {
     assert.equal((await shallow.execute(deep)).data, deep);
   });
 
-  it("the operation goes on afterwards", async () => {
+  it("an operation still works after hostile input", async () => {
     const { execute } = registered({ inputSchema: List });
     await assert.rejects(execute(nested(50_000)));
     const value = nested(10);
     assert.equal((await execute(value)).data, value);
   });
 
-  it("a long list of mistakes stays a short error", async () => {
+  it("many mistakes in the input make a short error", async () => {
     const { execute } = registered({ inputSchema: Type.Array(Type.Number()) });
     const { thrown } = await rejection(execute(new Array(100_000).fill("wrong")));
     assert.equal(thrown.code, "VALIDATION_ERROR");
@@ -124,12 +124,12 @@ describe("output", () => {
   }
 
   for (const output of ["normalise", "keep", "off"]) {
-    it(`what throws when it is read is kept and warned about (${output})`, async () => {
+    it(`an output that throws when it is read is returned with a warning (${output})`, async () => {
       await keptAndWarned(Point, throwing(), { output });
       await keptAndWarned(Point, refusingProxyThatCanBeAwaited(), { output });
     });
 
-    it(`cycles and 50,000 levels are kept and warned about (${output})`, async () => {
+    it(`an output with cycles or 50,000 levels is returned with a warning (${output})`, async () => {
       await keptAndWarned(List, cycle(), { output });
       await keptAndWarned(List, nested(50_000), { output });
     });
@@ -148,7 +148,7 @@ describe("output", () => {
     );
   }
 
-  it("hot code keeps it, too", async () => {
+  it("a hostile output is returned by optimised code, too", async () => {
     const { execute } = registered({ outputSchema: Point });
     await warmUp(execute, { x: 1, y: 2 });
     const value = throwing();
@@ -156,7 +156,7 @@ describe("output", () => {
     assert.equal(log.length, 1);
   });
 
-  it("what was thrown is not quoted", async () => {
+  it("a warning about an output does not quote what reading it threw", async () => {
     const secret = {
       y: 1,
       get x() {
@@ -205,7 +205,7 @@ describe("output", () => {
     assert.equal(log.length, 1);
   });
 
-  it("names that every object has are normalised like others", async () => {
+  it("properties with names that every object inherits are normalised like others", async () => {
     const Odd = Type.Object({ constructor: Type.Number(), toString: Type.String() });
     const { execute } = registered({ outputSchema: Odd });
     const { data } = await execute({ __proto__: null, toString: "text", extra: 1 });
@@ -235,7 +235,7 @@ describe("ids that are not strings", () => {
     "a list": ["test.there"],
   };
   for (const [what, id] of Object.entries(ids)) {
-    it(what, async () => {
+    it(`an id that is ${what} is not found, and nothing throws`, async () => {
       const { registry } = registered({ name: "there" });
       assert.equal(registry.get(id), undefined);
       assert.equal(registry.getSpec(id), undefined);
@@ -261,14 +261,14 @@ describe("thenables", () => {
     then: settle,
   });
 
-  it("one that never settles keeps its caller waiting, and nobody else", async () => {
+  it("a handler's thenable that never settles blocks only its own caller", async () => {
     const { execute, registry } = registered({ handler: () => settles(() => {}) });
     registry.register(operation({ name: "quick", handler: () => "quick" }));
     assert.equal(await within(execute()), "waiting");
     assert.equal((await registry.execute("test.quick")).data, "quick");
   });
 
-  it("one that settles twice settles once", async () => {
+  it("a handler's thenable that settles twice settles the call once", async () => {
     const handler = () =>
       settles((resolve, reject) => {
         resolve("first");
@@ -278,7 +278,7 @@ describe("thenables", () => {
     assert.equal((await registered({ handler }).execute()).data, "first");
   });
 
-  it("one that throws, or whose `then` throws, rejects with that", async () => {
+  it("a handler's thenable that throws, or whose `then` throws, rejects the call with that", async () => {
     const handlers = [
       () => settles(refuse),
       // biome-ignore lint/suspicious/noThenProperty: thenables are what is tested
@@ -290,7 +290,7 @@ describe("thenables", () => {
     }
   });
 
-  it("a chain of them ends where it ends", async () => {
+  it("a chain of thenables resolves to its last value", async () => {
     const handler = () => {
       let value = "end";
       for (let i = 0; i < 1000; i++) {
@@ -302,7 +302,7 @@ describe("thenables", () => {
     assert.equal((await registered({ handler }).execute()).data, "end");
   });
 
-  it("an input that is a thenable is an input", async () => {
+  it("an input that is a thenable is passed on as it is", async () => {
     let got;
     const input = settles(refuse);
     const { execute } = registered({
@@ -316,14 +316,14 @@ describe("thenables", () => {
 });
 
 describe("handlers that misbehave", () => {
-  it("one that calls itself through the registry, deeply", async () => {
+  it("a handler that calls itself through the registry, deeply, gets results", async () => {
     const { execute } = registered({
       handler: async (n) => (n === 0 ? 0 : (await execute(n - 1)).data + 1),
     });
     assert.equal((await execute(1000)).data, 1000);
   });
 
-  it("one that registers and replaces operations while it runs", async () => {
+  it("a handler that registers and replaces operations while it runs harms no call", async () => {
     const { registry, execute, id } = registered({
       handler: () => {
         registry.registerHandler(id, () => "second");
@@ -334,7 +334,7 @@ describe("handlers that misbehave", () => {
     assert.equal((await execute()).data, "second");
   });
 
-  it("one that changes its input or context harms nobody else", async () => {
+  it("a handler that changes its input or context affects no other call", async () => {
     const { execute } = registered({
       handler: (input, context) => {
         input.changed = true;

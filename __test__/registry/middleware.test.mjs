@@ -17,7 +17,7 @@ import { collect } from "./support/streams.mjs";
 const isStream = (answer) => Symbol.asyncIterator in answer;
 
 describe("a call", () => {
-  it("passes through the middleware in the order of registration", async () => {
+  it("a call passes through the middleware in the order of registration", async () => {
     const { registry, execute } = registered({ handler: () => said.push("handler") });
     const said = [];
     for (const name of ["first", "second"]) {
@@ -32,7 +32,7 @@ describe("a call", () => {
     assert.deepEqual(said, ["first before", "second before", "handler", "second after", "first after"]);
   });
 
-  it("is described: operation, input, context, kind", async () => {
+  it("middleware gets the operation, input, context and kind of a call", async () => {
     const { registry, id, execute } = registered();
     const seen = [];
     registry.use((call, next) => {
@@ -51,7 +51,7 @@ describe("a call", () => {
     assert.equal(call.context, context);
   });
 
-  it("reaches its handler with the same objects", async () => {
+  it("a call reaches its handler with the same objects", async () => {
     const seen = [];
     const { registry, execute } = registered({ handler: (...all) => void seen.push(...all) });
     registry.use((_, next) => next());
@@ -62,7 +62,7 @@ describe("a call", () => {
     assert.equal(seen[1], context);
   });
 
-  it("can be given another input and another context, which are checked as any", async () => {
+  it("middleware can pass on another input and context, which are checked like any", async () => {
     const { registry, execute } = registered({
       inputSchema: Type.Number(),
       accessControl: { requiredScopes: ["s"] },
@@ -74,7 +74,7 @@ describe("a call", () => {
     await assert.rejects(execute(1), callError("VALIDATION_ERROR"));
   });
 
-  it("can be answered without its handler, repeated, and refused", async () => {
+  it("middleware can return a result without the handler, repeat a call, and refuse it", async () => {
     let calls = 0;
     const { registry, id, execute } = registered({
       handler: () => {
@@ -96,7 +96,7 @@ describe("a call", () => {
     assert.equal(calls, 2);
   });
 
-  it("whose middleware answers with anything but an envelope fails, and says so", async () => {
+  it("middleware that returns no envelope fails the call, and the error says so", async () => {
     const { registry, execute } = registered();
     registry.use(() => "no envelope");
     await assert.rejects(
@@ -105,13 +105,13 @@ describe("a call", () => {
     );
   });
 
-  it("has ended in time, however long a middleware waits", async () => {
+  it("a call ends at its deadline, however long a middleware waits", async () => {
     const { registry, execute } = registered();
     registry.use(() => new Promise(() => {}));
     await assert.rejects(execute(1, { deadline: Date.now() + 30 }), callError("TIMEOUT", "timed out"));
   });
 
-  it("that timed out is seen as TIMEOUT by the middleware around it", async () => {
+  it("a call that timed out is seen as TIMEOUT by the middleware around it", async () => {
     const { registry, execute } = registered({ handler: () => new Promise(() => {}) });
     const seen = [];
     registry.use(async (_, next) => {
@@ -126,13 +126,13 @@ describe("a call", () => {
     assert.deepEqual(seen, ["TIMEOUT"]);
   });
 
-  it("that does not exist reaches no middleware", async () => {
+  it("a call of an operation that does not exist reaches no middleware", async () => {
     const { registry } = registered();
     registry.use(() => assert.fail("asked"));
     await assert.rejects(registry.execute("no.such", {}), callError("OPERATION_NOT_FOUND"));
   });
 
-  it("is left alone once the middleware was taken out", async () => {
+  it("middleware that was removed sees no more calls", async () => {
     const { registry, execute } = registered();
     const remove = registry.use(() => assert.fail("asked"));
     remove();
@@ -140,7 +140,7 @@ describe("a call", () => {
     assert.equal((await execute(3)).data, 3);
   });
 
-  it("nested calls pass through it too", async () => {
+  it("nested calls pass through the middleware", async () => {
     const inner = operation({ handler: () => 1 });
     const outer = operation({
       handler: async (_, context) => (await context.env[inner.namespace][inner.name]({})).data,
@@ -158,7 +158,7 @@ describe("a call", () => {
 });
 
 describe("a subscription", () => {
-  it("passes through, from its opening to its events", async () => {
+  it("a subscription passes through the middleware, from its opening to its events", async () => {
     const { registry, id } = registered({ type: "subscription" });
     const said = [];
     registry.use(async (call, next) => {
@@ -180,7 +180,7 @@ describe("a subscription", () => {
     assert.deepEqual(said, ["subscription", 1, 2, "end"]);
   });
 
-  it("that is refused rejects next()", async () => {
+  it("a subscription that middleware refuses rejects next()", async () => {
     const { registry, id } = registered({ type: "subscription", accessControl: { requiredScopes: ["s"] } });
     const seen = [];
     registry.use(async (_, next) => {
@@ -195,7 +195,7 @@ describe("a subscription", () => {
     assert.deepEqual(seen, ["ACCESS_DENIED"]);
   });
 
-  it("whose consumer leaves while it waits ends its handler once, through a middleware that is a generator", async () => {
+  it("a consumer that leaves a waiting subscription ends its handler once, through generator middleware", async () => {
     let ends = 0;
     const { registry, id } = registered({
       type: "subscription",
@@ -230,7 +230,7 @@ describe("a subscription", () => {
     assert.deepEqual([ends, around], [1, 1]);
   });
 
-  it("whose middleware gives no stream fails, and says so", async () => {
+  it("a subscription whose middleware gives no stream fails, and says so", async () => {
     const { registry, id } = registered({ type: "subscription" });
     registry.use(() => localEnvelope(1, "x"));
     await assert.rejects(
@@ -247,7 +247,7 @@ describe("what is served", () => {
     return callMap;
   }
 
-  it("passes through, calls and subscriptions, and is known as served", async () => {
+  it("served calls and subscriptions pass through the middleware, marked as served", async () => {
     const query = operation();
     const stream = subscription();
     const registry = new OperationRegistry();
@@ -266,7 +266,7 @@ describe("what is served", () => {
     ]);
   });
 
-  it("is not trusted, whatever context a middleware makes", async () => {
+  it("a served call is not trusted, whatever context a middleware makes", async () => {
     const rules = { accessControl: { requiredScopes: ["s"] } };
     const query = operation(rules);
     const stream = subscription(rules);
@@ -284,7 +284,7 @@ describe("what is served", () => {
 });
 
 describe("use()", () => {
-  it("refuses what is no function", () => {
+  it("use() refuses what is no function", () => {
     const { registry } = registered();
     assert.throws(() => registry.use("log"), callError("VALIDATION_ERROR", "use: middleware", "a function"));
   });

@@ -50,7 +50,7 @@ async function rust(registry, operationId) {
 }
 
 describe("an output in which a list would hold undefined", () => {
-  it("is refused, whichever pipeline made it", async () => {
+  it("an output with undefined in a list is refused by both pipelines", async () => {
     const anything = Type.Unknown();
     for (const [outputSchema, value, path] of [
       [Type.Tuple([anything, anything]), [], "/0"],
@@ -70,7 +70,7 @@ describe("an output in which a list would hold undefined", () => {
     }
   });
 
-  it("is left to JavaScript where the schema means undefined", async () => {
+  it("an output with undefined in a list is left to JavaScript if its schema allows undefined", async () => {
     for (const outputSchema of [Type.Array(Type.Undefined()), Type.Array(Type.Void())]) {
       assert.equal(await outcome(registryWith({ outputSchema }), callOf({ value: [null] })), undefined);
     }
@@ -78,7 +78,7 @@ describe("an output in which a list would hold undefined", () => {
 });
 
 describe("middleware", () => {
-  it("has every call left to JavaScript, before and after the twin is made, until it is taken out", async () => {
+  it("middleware leaves every call to JavaScript, before and after the native registry is made, until it is removed", async () => {
     const registry = registryWith();
     const first = registry.use((_, next) => next());
     assert.equal(await rust(registry, "ns.op"), null);
@@ -92,7 +92,7 @@ describe("middleware", () => {
     assert.equal((await rust(registry, "ns.later")).envelopes[0].data, 1);
   });
 
-  it("is missed by nobody who only looks", async () => {
+  it("listeners without middleware see calls that native code serves", async () => {
     const registry = registryWith();
     registry.on("registered", () => {});
     registry.on("denied", () => {});
@@ -117,7 +117,7 @@ describe("rules that are changed in place", () => {
   const asked = (registry) =>
     outcome(registry, callOf({ value: 1 }, { identity: { id: "ann", scopes: [] } }));
 
-  it("count natively once the twin has looked", async () => {
+  it("access rules that are changed in place count natively after the next snapshot", async () => {
     const accessControl = { requiredScopes: [] };
     const registry = registryWith({ accessControl });
     assert.equal((await asked(registry)).envelopes[0].data, 1);
@@ -133,7 +133,7 @@ describe("rules that are changed in place", () => {
     assert.equal((await asked(registry)).envelopes[0].data, 1);
   });
 
-  it("are left to JavaScript when they become ones that only JavaScript can decide", async () => {
+  it("access rules changed to ones that only JavaScript can decide are left to JavaScript", async () => {
     for (const change of [
       { customAuth: "mine" },
       { requiredScopes: "admin" },
@@ -149,7 +149,7 @@ describe("rules that are changed in place", () => {
     }
   });
 
-  it("that throw when they are read are left to JavaScript, and the other operations are unharmed", async () => {
+  it("access rules that throw when they are read are left to JavaScript, and other operations are unharmed", async () => {
     const refuse = () => {
       throw new Error("read me not");
     };
@@ -182,7 +182,7 @@ describe("rules that are changed in place", () => {
     }
   });
 
-  it("are those of the operation that is registered now", async () => {
+  it("access rules that count natively are those of the operation that is registered now", async () => {
     const registry = registryWith();
     await asked(registry);
     registry.unregister("ns.op");
@@ -192,7 +192,7 @@ describe("rules that are changed in place", () => {
 });
 
 describe("formats", () => {
-  it("that a user registers later are checked by the user's function", async () => {
+  it("a format that a user registers later is checked by the user's function", async () => {
     const inputSchema = Type.String({ format: "test:registered-later" });
     const registry = registryWith({ inputSchema });
     const call = callOf({ value: 1 }, { input: "anything" });
@@ -216,7 +216,7 @@ describe("outputs that JSON has no word for are made by JavaScript", () => {
     "an infinite default": Type.Object({ most: Type.Unknown({ default: Number.POSITIVE_INFINITY }) }),
   };
   for (const [name, outputSchema] of Object.entries(cases)) {
-    it(name, async () => {
+    it(`an output that JSON cannot express is left to JavaScript: ${name}`, async () => {
       assert.equal(await outcome(registryWith({ outputSchema }), callOf({ value: {} })), undefined);
     });
   }
@@ -243,7 +243,7 @@ describe("outputs that have to be completed come out as JavaScript completes the
     },
   };
   for (const [name, { outputSchema, value, expected }] of Object.entries(cases)) {
-    it(name, async () => {
+    it(`native code completes an output as JavaScript does: ${name}`, async () => {
       const { envelopes } = await outcome(registryWith({ outputSchema }), callOf({ value: { data: value } }));
       assert.equal(envelopes.length, 1);
       const [envelope] = (await outcome(registryWith({ outputSchema }), callOf({ value }))).envelopes;

@@ -11,6 +11,7 @@ import {
   OperationRegistry,
   PendingRequestMap,
 } from "@alkdev/operations";
+import { failureOf as failure } from "../support/waiting.mjs";
 import { callError, operation, subscription } from "./support/operations.mjs";
 
 const names = (...list) => list.map((name) => operation({ namespace: "tasks", name }));
@@ -20,13 +21,6 @@ function served(registry) {
   const callMap = new PendingRequestMap();
   callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
   return callMap;
-}
-
-async function failure(promise) {
-  return promise.then(
-    () => assert.fail("it should have failed"),
-    (error) => error,
-  );
 }
 
 describe("the nearest id", () => {
@@ -45,7 +39,7 @@ describe("the nearest id", () => {
     ["create", "tasks.create"],
     ["clock.tick", "clock.ticks"],
   ]) {
-    it(`${wanted} is probably ${nearest}`, async () => {
+    it(`an unknown id ${wanted} gets the suggestion ${nearest}`, async () => {
       const error = await failure(registry.execute(wanted, {}));
       assert.equal(error.code, "OPERATION_NOT_FOUND");
       assert.equal(error.message, `Operation not found: ${wanted}. Did you mean ${nearest}?`);
@@ -64,7 +58,7 @@ describe("the nearest id", () => {
     undefined,
     Symbol("s"),
   ]) {
-    it(`nothing is near ${String(wanted).slice(0, 20) || "nothing"}`, async () => {
+    it(`an unknown id gets no suggestion if none is near: ${String(wanted).slice(0, 20) || "nothing"}`, async () => {
       const error = await failure(registry.execute(wanted, {}));
       assert.equal(error.code, "OPERATION_NOT_FOUND");
       assert.doesNotMatch(error.message, /Did you mean/);
@@ -72,14 +66,14 @@ describe("the nearest id", () => {
     });
   }
 
-  it("an id without a namespace is told what an id is", async () => {
+  it("an id without a namespace fails with how an id is written", async () => {
     const error = await failure(registry.execute("stock", {}));
     assert.equal(error.message, "Operation not found: stock. An id is <namespace>.<name>");
     const other = await failure(registry.execute("books.find", {}));
     assert.equal(other.message, "Operation not found: books.find");
   });
 
-  it("callers from outside are told of what they may call only", async () => {
+  it("suggestions for callers from outside name only what they may call", async () => {
     const guarded = createRegistry([
       operation({ namespace: "vault", name: "open", accessControl: { requiredScopes: ["keys"] } }),
       operation({ namespace: "vault", name: "oper", visibility: "internal" }),
@@ -105,7 +99,7 @@ describe("a function that the environment lacks", () => {
     allowedNamespaces: ["tasks"],
   });
 
-  it("is an error with the nearest one", async () => {
+  it("a missing function of the environment is an error that names the nearest one", async () => {
     assert.throws(
       () => env.tasks.crate({}),
       callError("OPERATION_NOT_FOUND", "Operation not found: tasks.crate. Did you mean tasks.create?"),
@@ -114,7 +108,7 @@ describe("a function that the environment lacks", () => {
     assert.equal((await env.tasks.create(1)).data, 1);
   });
 
-  it("is undefined where nothing is near, so that values can be printed and compared", async () => {
+  it("a missing function of the environment is undefined if none is near, so that values can be printed and compared", async () => {
     assert.equal(env.tasks.archive, undefined);
     assert.equal(env.tasks.changes, undefined);
     assert.equal("crate" in env.tasks, false);
@@ -126,7 +120,7 @@ describe("a function that the environment lacks", () => {
     assert.equal(await env.tasks, env.tasks);
   });
 
-  it("is in a namespace that has a misspelt name", async () => {
+  it("a misspelt namespace of the environment is an error that names the nearest function", async () => {
     assert.throws(() => env.taks.create({}), {
       name: "CallError",
       code: "OPERATION_NOT_FOUND",
@@ -150,7 +144,7 @@ describe("a function that the environment lacks", () => {
     delete env.mine;
   });
 
-  it("is told of where names are short, if letters only changed places, were doubled or left out", () => {
+  it("a short misspelt name gets a suggestion if letters were swapped, doubled or left out", () => {
     const short = buildEnv({
       registry: createRegistry(
         ["demo", "git", "db"].map((namespace) => operation({ namespace, name: "run" })),
@@ -170,7 +164,7 @@ describe("a function that the environment lacks", () => {
     for (const wanted of ["fs", "s3", "gpt", "app", "d"]) assert.equal(short[wanted], undefined);
   });
 
-  it("can be put there", async () => {
+  it("a missing function of the environment can be assigned", async () => {
     env.tasks.mocked = async () => "mock";
     assert.equal(await env.tasks.mocked(), "mock");
   });
@@ -184,13 +178,13 @@ describe("internal operations", () => {
     operation({ namespace: "jobs", name: "open", visibility: "external" }),
   ]);
 
-  it("are called directly and through the environment", async () => {
+  it("internal operations are called directly and through the environment", async () => {
     assert.equal((await registry.execute("jobs.sweep", 1)).data, 1);
     assert.equal((await registry.subscribe("jobs.log", [2]).next()).value.data, 2);
     assert.equal((await buildEnv({ registry, context: {} }).jobs.sweep(3)).data, 3);
   });
 
-  it("do not exist for the call protocol", async () => {
+  it("internal operations do not exist for the call protocol", async () => {
     const callMap = served(registry);
     const sweep = await failure(callMap.call("jobs.sweep", 1));
     assert.ok(sweep instanceof CallError);
@@ -201,7 +195,7 @@ describe("internal operations", () => {
     assert.equal((await callMap.call("jobs.open", 4)).data, 4);
   });
 
-  it("are called directly, without trust, where the environment uses a call map", async () => {
+  it("internal operations are called directly, without trust, where the environment uses a call map", async () => {
     const guarded = new OperationRegistry();
     guarded.registerAll([
       operation({ namespace: "jobs", name: "sweep", visibility: "internal", handler: () => "swept" }),
@@ -217,7 +211,7 @@ describe("internal operations", () => {
     await assert.rejects(env.jobs.purge({}), callError("ACCESS_DENIED"));
   });
 
-  it("their visibility is part of the spec", () => {
+  it("the visibility of an internal operation is part of its spec", () => {
     assert.equal(registry.getSpec("jobs.sweep").visibility, "internal");
     assert.equal(registry.getSpec("jobs.open").visibility, "external");
   });

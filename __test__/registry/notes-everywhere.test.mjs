@@ -83,7 +83,7 @@ const through = (callMap) => ({
 });
 
 describe("what was made up is noted", () => {
-  it("from a function, a generator, an HTTP server and an event stream", async () => {
+  it("a value that was made up is noted in results of a function, a generator, an HTTP server and an event stream", async () => {
     const registry = await registryOfAll();
     await assertNoted({
       call: (id) => registry.execute(id, {}),
@@ -91,7 +91,7 @@ describe("what was made up is noted", () => {
     });
   });
 
-  it("from an MCP server", async (t) => {
+  it("a value that was made up is noted in results of an MCP server", async (t) => {
     const { registry } = await connected(t, stdio());
     const outputSchema = Type.Object({ name: Type.String(), count: Type.Integer() });
     registry.registerSpec({ ...registry.getSpec("test.person"), outputSchema });
@@ -100,13 +100,13 @@ describe("what was made up is noted", () => {
     assert.deepEqual([data, meta.notes], [{ name: "Ada", count: 0 }, MADE_UP]);
   });
 
-  it("in one process, over the call protocol", async () => {
+  it("notes reach the caller in one process, over the call protocol", async () => {
     const callMap = new PendingRequestMap();
     callMap["call.requested"].subscribe(buildCallHandler({ registry: await registryOfAll(), callMap }));
     await assertNoted(through(callMap));
   });
 
-  it("over a port", async () => {
+  it("notes reach the caller over a port", async () => {
     const { port1, port2 } = new MessageChannel();
     const there = new PendingRequestMap(createPortEventTarget(port1));
     there["call.requested"].subscribe(buildCallHandler({ registry: await registryOfAll(), callMap: there }));
@@ -114,7 +114,7 @@ describe("what was made up is noted", () => {
     port1.close();
   });
 
-  it("over Redis", { skip: missingBroker("redis-server") }, async () => {
+  it("notes reach the caller over Redis", { skip: missingBroker("redis-server") }, async () => {
     const { createRedisEventTarget } = await import("@alkdev/operations/transport-redis");
     const redis = await startRedis();
     const [server, client] = [1, 2].map(() => createRedisEventTarget({ url: redis.url }));
@@ -130,7 +130,7 @@ describe("what was made up is noted", () => {
     }
   });
 
-  it("over NATS", { skip: missingBroker("nats-server") }, async () => {
+  it("notes reach the caller over NATS", { skip: missingBroker("nats-server") }, async () => {
     const { connectNats } = await import("@alkdev/operations/transport-nats");
     const broker = await startNats();
     const [worker, caller] = await Promise.all(
@@ -145,7 +145,7 @@ describe("what was made up is noted", () => {
     }
   });
 
-  it("over HTTP, to a caller that asks for the envelope", async (t) => {
+  it("notes reach an HTTP caller that accepts the envelope", async (t) => {
     const served = await serveRegistry(await registryOfAll(), { port: 0, doors: { http: true } });
     t.after(() => served.close());
     const headers = { accept: "application/vnd.alkdev.envelope+json", "content-type": "application/json" };

@@ -40,7 +40,7 @@ function registryOf(result, { outputSchema = issues, output, type = OperationTyp
 const call = (result, options) => registryOf(async () => result, options).execute("a.b", {}, {});
 
 for (const [kind, outputSchema] of Object.entries({ TypeBox: issues, "JSON Schema": asJsonSchema })) {
-  test(`${kind}: what was made up is noted, a declared default is not`, async () => {
+  test(`${kind}: a value that was made up is noted, a declared default is not`, async () => {
     const { data, meta } = await call({ open: true }, { outputSchema });
     assert.deepEqual(data, { open: true, count: 0, label: "none" });
     assert.deepEqual(
@@ -51,7 +51,7 @@ for (const [kind, outputSchema] of Object.entries({ TypeBox: issues, "JSON Schem
     assert.ok(Value.Check(ResponseEnvelopeSchema, { data, meta }));
   });
 
-  test(`${kind}: what was replaced is noted`, async () => {
+  test(`${kind}: a value that was replaced is noted`, async () => {
     const { data, meta } = await call({ count: [], open: "true", label: "x", more: 1 }, { outputSchema });
     assert.deepEqual(data, { count: 0, open: true, label: "x" });
     assert.deepEqual(meta.notes, [
@@ -59,7 +59,7 @@ for (const [kind, outputSchema] of Object.entries({ TypeBox: issues, "JSON Schem
     ]);
   });
 
-  test(`${kind}: a page where an object is declared stays a page`, async () => {
+  test(`${kind}: a list where an object is declared is returned as it is`, async () => {
     for (const sent of ["<!doctype html><title>Log in</title>", [1, 2], 7, null]) {
       const { data, meta } = await call(sent, { outputSchema });
       assert.deepEqual(data, sent);
@@ -69,7 +69,7 @@ for (const [kind, outputSchema] of Object.entries({ TypeBox: issues, "JSON Schem
     }
   });
 
-  test(`${kind}: strict removes, fills in defaults and converts, and notes nothing`, async () => {
+  test(`${kind}: output "strict" removes, fills in defaults and converts, and notes nothing`, async () => {
     const { data, meta } = await call(
       { count: "3", open: true, more: 1 },
       { outputSchema, output: "strict" },
@@ -78,7 +78,7 @@ for (const [kind, outputSchema] of Object.entries({ TypeBox: issues, "JSON Schem
     assert.equal("notes" in meta, false);
   });
 
-  test(`${kind}: strict refuses what it would have to make up`, async () => {
+  test(`${kind}: output "strict" refuses what it would have to make up`, async () => {
     for (const [sent, path] of [
       [{ open: true }, "/count"],
       [{ count: [], open: true }, "/count"],
@@ -94,20 +94,20 @@ for (const [kind, outputSchema] of Object.entries({ TypeBox: issues, "JSON Schem
   });
 }
 
-test("what has the declared shape has no notes, in any mode", async () => {
+test("an output of the declared shape has no notes, in any mode", async () => {
   for (const output of ["normalise", "keep", "off", "strict"]) {
     const { meta } = await call({ count: 1, open: true, label: "x" }, { output });
     assert.equal("notes" in meta, false);
   }
 });
 
-test("off notes what is wrong and changes nothing", async () => {
+test('output "off" notes what is wrong and changes nothing', async () => {
   const { data, meta } = await call({ open: 1 }, { output: "off" });
   assert.deepEqual(data, { open: 1 });
   assert.ok(meta.notes.some(({ path }) => path === "/count"));
 });
 
-test("an operation's own mode outranks the registry's", async () => {
+test("an operation's own output mode outranks the registry's", async () => {
   await assert.rejects(call({}, { output: "keep", _meta: { output: "strict" } }), {
     code: "VALIDATION_ERROR",
   });
@@ -115,7 +115,7 @@ test("an operation's own mode outranks the registry's", async () => {
   assert.equal(meta.notes.length, 2);
 });
 
-test("notes come behind those that a handler's envelope has, and its own meta is not changed", async () => {
+test("notes follow those of a handler's envelope, and its own meta is not changed", async () => {
   const meta = Object.freeze({
     source: "http",
     statusCode: 200,
@@ -132,7 +132,7 @@ test("notes come behind those that a handler's envelope has, and its own meta is
   assert.equal(meta.notes.length, 1);
 });
 
-test("a stream in strict mode ends with the refusal, and its source is ended", async () => {
+test('a stream with output "strict" ends with the refusal, and its source is ended', async () => {
   let ended = false;
   const source = async function* () {
     try {

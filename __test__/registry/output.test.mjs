@@ -13,7 +13,7 @@ const HTTP = { statusCode: 200, headers: {}, contentType: "application/json" };
 const returning = (outputSchema, options, changes = {}) => registered({ outputSchema, ...changes }, options);
 
 describe("wrapping", () => {
-  it("a bare value becomes a local envelope of the operation, at the time of wrapping", async () => {
+  it("a bare value becomes a local envelope of the operation, with the time of wrapping", async () => {
     const { execute, id } = returning(Point);
     const before = Date.now();
     const { data, meta } = await execute({ x: 1, y: 2 });
@@ -24,7 +24,7 @@ describe("wrapping", () => {
     assert.ok(meta.timestamp >= before && meta.timestamp <= Date.now());
   });
 
-  it("what only looks like an envelope is wrapped", async () => {
+  it("an output that only resembles an envelope is wrapped", async () => {
     const { execute } = returning(Type.Unknown());
     for (const result of [
       { data: 1 },
@@ -48,7 +48,7 @@ describe("envelopes of the handler", () => {
     "JSON of a wire": (data) => JSON.parse(JSON.stringify(localEnvelope(data, "a.b"))),
   };
   for (const [what, make] of Object.entries(envelopes)) {
-    it(`${what}: pass through as the same object`, async () => {
+    it(`a handler's envelope passes through as the same object: ${what}`, async () => {
       for (const schema of [Point, Type.Unknown()]) {
         const { execute } = returning(schema);
         const envelope = make({ x: 1, y: 2 });
@@ -61,7 +61,7 @@ describe("envelopes of the handler", () => {
       }
     });
 
-    it(`${what}: their data is normalised in place`, async () => {
+    it(`the data of a handler's envelope is normalised in place: ${what}`, async () => {
       const { execute } = returning(Point);
       const envelope = make({ x: "1", y: 2, z: 3 });
       const { meta } = envelope;
@@ -71,7 +71,7 @@ describe("envelopes of the handler", () => {
     });
   }
 
-  it("a frozen one is copied, and left as it was", async () => {
+  it("a frozen envelope of a handler is copied, and left as it was", async () => {
     const { execute } = returning(Point);
     const envelope = Object.freeze(httpEnvelope(Object.freeze({ x: 1, y: 2, z: 3 }), HTTP));
     const result = await execute(envelope);
@@ -80,13 +80,13 @@ describe("envelopes of the handler", () => {
     assert.deepEqual(envelope.data, { x: 1, y: 2, z: 3 });
   });
 
-  it("a frozen one that needs no change is the same object", async () => {
+  it("a frozen envelope that needs no change stays the same object", async () => {
     const { execute } = returning(Point);
     const envelope = Object.freeze(localEnvelope({ x: 1, y: 2 }, "a.b"));
     assert.equal(await execute(envelope), envelope);
   });
 
-  it("one whose data cannot be assigned is copied", async () => {
+  it("an envelope whose data cannot be assigned is copied", async () => {
     const { meta } = localEnvelope(0, "a.b");
     const data = { x: 1, y: 2, z: 3 };
     const stubborn = {
@@ -131,7 +131,7 @@ describe("envelopes of the handler", () => {
     assert.deepEqual(data, { x: 1, y: 2, z: 3 });
   });
 
-  it("data: undefined is an envelope", async () => {
+  it("an envelope with data: undefined is an envelope", async () => {
     const envelope = localEnvelope(undefined, "a.b");
     assert.equal(await returning(Type.Unknown()).execute(envelope), envelope);
     assert.equal(await returning(Type.Undefined()).execute(envelope), envelope);
@@ -147,7 +147,7 @@ describe("normalising", () => {
     note: Type.Optional(Type.String()),
   });
 
-  it("removes what is not declared, at every level, and fills what is missing", async () => {
+  it("normalising removes what is not declared, at every level, and fills what is missing", async () => {
     const { execute } = returning(Type.Object({ list: Type.Array(Account) }));
     const sent = { list: [{ id: 1, secret: "s" }], page: 1 };
     assert.deepEqual((await execute(sent)).data, { list: [{ id: 1, name: "nobody", tags: [] }] });
@@ -158,13 +158,13 @@ describe("normalising", () => {
     );
   });
 
-  it("removes undeclared properties although the value already checks", async () => {
+  it("normalising removes undeclared properties although the value already checks", async () => {
     const { execute } = returning(Account);
     const { data } = await execute({ id: 1, name: "n", tags: [], password: "p" });
     assert.deepEqual(data, { id: 1, name: "n", tags: [] });
   });
 
-  it("converts only where nothing is lost", async () => {
+  it("normalising converts only where nothing is lost", async () => {
     const { execute } = returning(Account);
     assert.deepEqual((await execute({ id: "42", name: 42, tags: [7] })).data, {
       id: 42,
@@ -178,13 +178,13 @@ describe("normalising", () => {
     });
   });
 
-  it("what has the declared shape is the same object, cold and hot", async () => {
+  it("an output of the declared shape stays the same object, cold and hot", async () => {
     const { execute } = returning(Account);
     const value = { id: 1, name: "n", tags: ["a"] };
     for (let i = 0; i < 3000; i++) assert.equal((await execute(value)).data, value);
   });
 
-  it("says the same cold and hot", async () => {
+  it("normalising gives the same result cold and hot", async () => {
     const { execute } = returning(Account);
     const value = { id: "1", extra: true };
     const cold = (await execute(value)).data;
@@ -193,7 +193,7 @@ describe("normalising", () => {
     assert.deepEqual(cold, { id: 1, name: "nobody", tags: [] });
   });
 
-  it("keeps what additionalProperties, a Record or a pattern allows", async () => {
+  it("normalising keeps what additionalProperties, a Record or a pattern allows", async () => {
     const open = Type.Object({ a: Type.Number() }, { additionalProperties: true });
     const value = { a: 1, b: 2 };
     assert.equal((await returning(open).execute(value)).data, value);
@@ -207,7 +207,7 @@ describe("normalising", () => {
     assert.deepEqual(data, { "x-a": 1 });
   });
 
-  it("undefined and null are values like any other", async () => {
+  it("undefined and null are normalised like any other value", async () => {
     assert.equal((await returning(Type.Null()).execute(null)).data, null);
     assert.equal((await returning(Type.Undefined()).execute(undefined)).data, undefined);
     assert.equal((await returning(Type.Union([Type.Null(), Point])).execute(null)).data, null);
@@ -248,7 +248,7 @@ describe("Unknown and Any outputs are never touched", () => {
     },
   };
   for (const [what, value] of Object.entries(values)) {
-    it(what, async () => {
+    it(`an Unknown or Any output is never touched: ${what}`, async () => {
       for (const schema of [Type.Unknown(), Type.Any(), Type.Unknown({ description: "whatever" })]) {
         for (const output of ["normalise", "keep", "off"]) {
           const { execute } = registered({ outputSchema: schema, handler: () => value }, { output });
@@ -269,7 +269,7 @@ describe("envelopes whose data is not the declared shape", () => {
     assert.equal(envelope.data, content);
   });
 
-  it("an MCP result is", async () => {
+  it("a successful MCP result is normalised", async () => {
     const { execute } = returning(Point);
     const { data } = await execute(mcpEnvelope({ x: 1, y: 2, z: 3 }, { isError: false, content }));
     assert.deepEqual(data, { x: 1, y: 2 });
@@ -282,14 +282,14 @@ describe("envelopes whose data is not the declared shape", () => {
     assert.equal(envelope.data, undefined);
   });
 
-  it("an HTTP response whose body is null is told of", async () => {
+  it("an HTTP response whose body is null is noted", async () => {
     const { execute } = returning(Point);
     const { data, meta } = await execute(httpEnvelope(null, HTTP));
     assert.equal(data, null);
     assert.match(meta.notes[0].message, /another kind \(null\)/);
   });
 
-  it("a local envelope without data is told of", async () => {
+  it("a local envelope without data is noted", async () => {
     const { execute } = returning(Point);
     const { data, meta } = await execute(localEnvelope(undefined, "a.b"));
     assert.equal(data, undefined);
@@ -305,7 +305,7 @@ describe("the output mode", () => {
     off: { x: "1", z: 3 },
   };
   for (const [mode, wanted] of Object.entries(results)) {
-    it(`RegistryOptions.output: ${mode}`, async () => {
+    it(`RegistryOptions.output: ${mode} applies to every operation`, async () => {
       const { execute } = returning(Point, { output: mode });
       assert.deepEqual((await execute(sent())).data, wanted);
       const envelope = localEnvelope(sent(), "a.b");
@@ -313,7 +313,7 @@ describe("the output mode", () => {
       assert.deepEqual(envelope.data, wanted);
     });
 
-    it(`_meta.output: ${mode} overrides the registry's`, async () => {
+    it(`_meta.output: ${mode} overrides the registry's mode`, async () => {
       for (const output of Object.keys(results)) {
         const { execute } = returning(Point, { output }, { _meta: { output: mode } });
         assert.deepEqual((await execute(sent())).data, wanted);
@@ -321,13 +321,13 @@ describe("the output mode", () => {
     });
   }
 
-  it("is normalise by default", async () => {
+  it("the output mode is normalise by default", async () => {
     assert.deepEqual((await returning(Point).execute(sent())).data, results.normalise);
     assert.deepEqual((await returning(Point, {}, { _meta: {} }).execute(sent())).data, results.normalise);
     assert.deepEqual((await returning(Point, { output: undefined }).execute(sent())).data, results.normalise);
   });
 
-  it("off and keep return the very same object where there is nothing to do", async () => {
+  it("output off and keep return the very same object if there is nothing to do", async () => {
     const value = { x: 1, y: 2, z: 3 };
     for (const output of ["off", "keep"]) {
       assert.equal((await returning(Point, { output }).execute(value)).data, value);

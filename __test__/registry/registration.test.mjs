@@ -19,7 +19,7 @@ describe("finding operations", () => {
     assert.equal(registry.get("books.find").handler, first.handler);
   });
 
-  it("keeps keys that it does not know", () => {
+  it("a registry keeps spec properties that it does not know", () => {
     const odd = operation({ price: 12, nested: { deep: [1] } });
     const own = new OperationRegistry();
     own.register(odd);
@@ -33,7 +33,7 @@ describe("finding operations", () => {
     assert.equal(registry.getHandler("books.find"), handler);
   });
 
-  it("list and getAllSpecs have everything, in the order of registration", () => {
+  it("list and getAllSpecs return everything, in the order of registration", () => {
     assert.deepEqual(registry.list(), [first, second]);
     assert.deepEqual(registry.getAllSpecs().map(idOf), ["books.find", "books.add"]);
     assert.ok(registry.getAllSpecs().every((spec) => !("handler" in spec)));
@@ -41,7 +41,7 @@ describe("finding operations", () => {
     assert.deepEqual(new OperationRegistry().getAllSpecs(), []);
   });
 
-  it("what is not there is undefined, also for names that every object has", () => {
+  it("get returns undefined for what is not registered, also for names that every object inherits", () => {
     for (const id of ["books.none", "", "books", "constructor", "__proto__", "toString", "books.find "]) {
       assert.equal(registry.get(id), undefined);
       assert.equal(registry.getSpec(id), undefined);
@@ -63,7 +63,7 @@ describe("finding operations", () => {
     assert.equal((await own.execute(id, 1)).data, 1);
   });
 
-  it("any name is a name", async () => {
+  it("an operation may have any name", async () => {
     const own = new OperationRegistry();
     const names = ["__proto__", "constructor", "toString", "a.b", "ä ö", "\u2028", "x\0y"];
     for (const namespace of names) for (const name of names) own.register(operation({ namespace, name }));
@@ -77,7 +77,7 @@ describe("finding operations", () => {
 });
 
 describe("registering again", () => {
-  it("overwrites spec and handler, and keeps the place in the list", async () => {
+  it("registering again overwrites spec and handler, and stays at the same position in the list", async () => {
     const registry = new OperationRegistry();
     const old = operation({ inputSchema: Type.String(), handler: () => "old" });
     const other = operation();
@@ -89,7 +89,7 @@ describe("registering again", () => {
     await assert.rejects(registry.execute(idOf(old), "text"), callError("VALIDATION_ERROR"));
   });
 
-  it("overwrites the access rules", async () => {
+  it("registering again overwrites the access rules", async () => {
     const registry = new OperationRegistry();
     const open = operation();
     registry.register(open);
@@ -98,7 +98,7 @@ describe("registering again", () => {
     await assert.rejects(registry.execute(idOf(open), 1), callError("ACCESS_DENIED"));
   });
 
-  it("registerSpec keeps the handler and takes the new spec", async () => {
+  it("registerSpec for a registered operation keeps its handler and takes the new spec", async () => {
     const registry = new OperationRegistry();
     const { handler, ...spec } = operation({ handler: () => "kept" });
     registry.register({ ...spec, handler });
@@ -109,7 +109,7 @@ describe("registering again", () => {
     await assert.rejects(registry.execute(idOf(spec), "no"), callError("VALIDATION_ERROR"));
   });
 
-  it("a refusal leaves the earlier registration as it was", async () => {
+  it("a registration that is refused leaves the earlier one as it was", async () => {
     const registry = new OperationRegistry();
     const good = operation({ handler: () => "good" });
     registry.register(good);
@@ -123,7 +123,7 @@ describe("registering again", () => {
 });
 
 describe("spec and handler separately", () => {
-  it("a spec waits for its handler", async () => {
+  it("a spec without a handler can get its handler later", async () => {
     const registry = new OperationRegistry();
     const { handler, ...spec } = operation();
     const id = idOf(spec);
@@ -140,7 +140,7 @@ describe("spec and handler separately", () => {
     assert.equal((await registry.execute(id, 1)).data, 1);
   });
 
-  it("a handler needs its spec", () => {
+  it("registerHandler without a spec is refused", () => {
     const registry = new OperationRegistry();
     assert.throws(
       () => registry.registerHandler("nobody.knows", () => {}),
@@ -149,7 +149,7 @@ describe("spec and handler separately", () => {
     assert.throws(() => registry.registerHandler("constructor", () => {}), /unknown operation: constructor/);
   });
 
-  it("a handler replaces the one before", async () => {
+  it("registerHandler replaces the handler before it", async () => {
     const registry = new OperationRegistry();
     const spec = operation({ handler: () => 1 });
     registry.register(spec);
@@ -159,14 +159,14 @@ describe("spec and handler separately", () => {
 });
 
 describe("registerAll", () => {
-  it("goes in order and stops at the first refusal", () => {
+  it("registerAll goes in order and stops at the first refusal", () => {
     const registry = new OperationRegistry();
     const [first, bad, last] = [operation(), operation({ version: 3 }), operation()];
     assert.throws(() => registry.registerAll([first, bad, last]), callError("VALIDATION_ERROR", idOf(bad)));
     assert.deepEqual(registry.list(), [first]);
   });
 
-  it("a later one of the same id wins", () => {
+  it("registerAll with one id twice keeps the later operation", () => {
     const registry = new OperationRegistry();
     const spec = operation();
     registry.registerAll([spec, { ...spec, description: "later" }]);
@@ -209,7 +209,7 @@ describe("a malformed spec is refused, with the operation and the field", () => 
     ["tags that are a string", { tags: "a" }, "shop.buy", "tags"],
   ];
   for (const [what, changes, id, field] of cases) {
-    it(what, () => {
+    it(`a spec with ${what} is refused, with the operation and the field`, () => {
       const registry = new OperationRegistry();
       const spec = operation({ namespace: "shop", name: "buy", ...changes });
       assert.throws(() => registry.register(spec), callError("VALIDATION_ERROR", id, field));
@@ -218,7 +218,7 @@ describe("a malformed spec is refused, with the operation and the field", () => 
     });
   }
 
-  it("an access rule that nobody knows, with the one that was meant", () => {
+  it("a spec with an unknown access rule is refused, with the rule that was meant", () => {
     const registry = new OperationRegistry();
     const refused = (accessControl) => {
       const spec = operation({ namespace: "shop", name: "buy", accessControl });
@@ -244,7 +244,7 @@ describe("a malformed spec is refused, with the operation and the field", () => 
     assert.deepEqual(registry.list(), []);
   });
 
-  it("a loop, a bigint or a getter that throws in _meta is nobody's business", async () => {
+  it("a loop, a bigint or a getter that throws in _meta does not hinder registration", async () => {
     const registry = new OperationRegistry();
     const loop = { size: 10n };
     loop.again = loop;
@@ -265,7 +265,7 @@ describe("a malformed spec is refused, with the operation and the field", () => 
     }
   });
 
-  it("something that is no object", () => {
+  it("a spec that is no object is refused", () => {
     const registry = new OperationRegistry();
     for (const spec of [undefined, null, 1, "spec", Symbol("spec"), [], () => {}]) {
       assert.throws(() => registry.register(spec), callError("VALIDATION_ERROR", "Cannot register"));
@@ -273,7 +273,7 @@ describe("a malformed spec is refused, with the operation and the field", () => 
     }
   });
 
-  it("a handler that is no function", () => {
+  it("a handler that is no function is refused", () => {
     const registry = new OperationRegistry();
     for (const handler of [null, {}, "handler", 1]) {
       const spec = operation({ namespace: "shop", name: "buy", handler });
@@ -281,7 +281,7 @@ describe("a malformed spec is refused, with the operation and the field", () => 
     }
   });
 
-  it("an output mode that does not exist", () => {
+  it("an output mode that does not exist is refused", () => {
     for (const output of ["normalize", "", null, true]) {
       assert.throws(
         () => new OperationRegistry({ output }),
@@ -302,7 +302,7 @@ describe("the handler of a SUBSCRIPTION must be an async generator function", ()
     "a bound arrow": (() => generator()).bind(null),
   };
   for (const [what, handler] of Object.entries(wrong)) {
-    it(`${what} is refused`, () => {
+    it(`the handler of a SUBSCRIPTION is refused if it is ${what}`, () => {
       const registry = new OperationRegistry();
       const refusal = callError("VALIDATION_ERROR", "feed.ticks", "async generator function");
       const { handler: right, ...spec } = subscription({ namespace: "feed", name: "ticks" });
@@ -313,7 +313,7 @@ describe("the handler of a SUBSCRIPTION must be an async generator function", ()
     });
   }
 
-  it("async generator functions in all their forms are accepted", () => {
+  it("the handler of a SUBSCRIPTION may be an async generator function in any form", () => {
     const registry = new OperationRegistry();
     class Feed {
       async *method() {}
@@ -324,12 +324,12 @@ describe("the handler of a SUBSCRIPTION must be an async generator function", ()
     }
   });
 
-  it("it is told by Symbol.toStringTag", () => {
+  it("the handler of a SUBSCRIPTION is recognised by Symbol.toStringTag", () => {
     const tagged = Object.assign(() => generator(), { [Symbol.toStringTag]: "AsyncGeneratorFunction" });
     new OperationRegistry().register(subscription({ handler: tagged }));
   });
 
-  it("a new spec cannot make a subscription of a plain handler that is there", () => {
+  it("a new spec cannot turn a plain handler into a subscription", () => {
     const registry = new OperationRegistry();
     const { handler, ...spec } = operation();
     registry.register({ ...spec, handler });
@@ -341,7 +341,7 @@ describe("the handler of a SUBSCRIPTION must be an async generator function", ()
 });
 
 describe("schemas", () => {
-  it("deep ones can be registered", async () => {
+  it("deep schemas can be registered", async () => {
     let schema = Type.String();
     for (let i = 0; i < 200; i++) schema = Type.Object({ next: schema });
     const spec = operation({ inputSchema: schema });
@@ -350,7 +350,7 @@ describe("schemas", () => {
     await assert.rejects(registry.execute(idOf(spec), {}), callError("VALIDATION_ERROR"));
   });
 
-  it("may hold what JSON cannot", async () => {
+  it("schemas may hold what JSON cannot", async () => {
     const registry = new OperationRegistry();
     const spec = operation({ inputSchema: Type.BigInt({ minimum: 10n }) });
     registry.register(spec);
@@ -358,7 +358,7 @@ describe("schemas", () => {
     await assert.rejects(registry.execute(idOf(spec), 9n), callError("VALIDATION_ERROR"));
   });
 
-  it("deeper ones than the engine reads are an error that names the operation", async () => {
+  it("schemas too deep for the engine are an error that names the operation", async () => {
     const registry = new OperationRegistry();
     const nested = (levels) => {
       let schema = Type.String();
@@ -379,7 +379,7 @@ describe("schemas", () => {
     );
   });
 
-  it("one that contains itself is an error that names the operation", async () => {
+  it("a schema that contains itself is an error that names the operation", async () => {
     const registry = new OperationRegistry();
     const loop = Type.Object({});
     loop.properties.again = loop;
@@ -391,7 +391,7 @@ describe("schemas", () => {
     );
   });
 
-  it("one that cannot be used is an error of its operation alone, which it names", async () => {
+  it("a schema that cannot be used is an error of its operation alone, which it names", async () => {
     const registry = new OperationRegistry();
     const broken = FromSchema({ $ref: "https://example.invalid/nowhere.json" });
     const bad = operation({ inputSchema: broken });
@@ -406,7 +406,7 @@ describe("schemas", () => {
 });
 
 describe("what a refusal says", () => {
-  it("lists the words that a type may be", () => {
+  it("a refusal lists the words that a type may be", () => {
     const registry = new OperationRegistry();
     assert.throws(
       () => registry.register(operation({ namespace: "n", name: "x", type: "QUERY" })),
@@ -430,7 +430,7 @@ describe("what a refusal says", () => {
     registry.register(operation({ _meta: { output: "strict", mine: "anything" } }));
   });
 
-  it("names FromSchema where a plain JSON Schema stands", () => {
+  it("a refusal of a plain JSON Schema names FromSchema", () => {
     assert.throws(
       () =>
         new OperationRegistry().register(
@@ -440,7 +440,7 @@ describe("what a refusal says", () => {
     );
   });
 
-  it("names both operations of one id", () => {
+  it("a refusal of a double id names both operations", () => {
     const registry = new OperationRegistry();
     registry.register(operation({ namespace: "a.b", name: "c" }));
     assert.throws(
@@ -464,7 +464,7 @@ describe("what a refusal says", () => {
 describe("createRegistry", () => {
   const greet = operation({ namespace: "demo", name: "greet" });
 
-  it("refuses two operations with one id, and names it", () => {
+  it("createRegistry refuses two operations with one id, and names it", () => {
     const other = operation({ namespace: "demo", name: "greet" });
     assert.throws(
       () => createRegistry([greet, operation(), other]),
@@ -472,7 +472,7 @@ describe("createRegistry", () => {
     );
   });
 
-  it("takes the same operation twice, as two lists may share one", () => {
+  it("createRegistry takes the same operation twice, as two lists may share one", () => {
     assert.deepEqual(createRegistry([greet, greet]).list(), [greet]);
   });
 });

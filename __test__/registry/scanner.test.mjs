@@ -41,7 +41,7 @@ const names = (operations) => operations.map(({ name }) => name).sort();
 describe("scanOperations on this machine's files", () => {
   const log = collectLog();
 
-  it("imports .mjs, .cjs and .js, in nested folders", async () => {
+  it("scanOperations imports .mjs, .cjs and .js, in nested folders", async () => {
     const folder = folderOf({
       "a.mjs": `export default ${spec("a")}`,
       "b.cjs": `module.exports = ${spec("b")}`,
@@ -55,7 +55,7 @@ describe("scanOperations on this machine's files", () => {
     assert.deepEqual(log, []);
   });
 
-  it("takes schemas that are functions, as ArkType's are", async () => {
+  it("scanOperations takes schemas that are functions, as ArkType's are", async () => {
     const schema =
       'Object.assign(() => 1, { "~standard": { version: 1, vendor: "x", validate: (value) => ({ value }) } })';
     const folder = folderOf({
@@ -66,19 +66,19 @@ describe("scanOperations on this machine's files", () => {
     assert.match(log.map(({ text }) => text).join("\n"), /bad\.mjs.*inputSchema/s);
   });
 
-  it("uses this machine's files when no file system is given", async () => {
+  it("scanOperations uses this machine's files when no file system is given", async () => {
     const folder = folderOf({ "a.mjs": `export default ${spec("a")}` });
     assert.deepEqual(names(await scanOperations(folder)), ["a"]);
   });
 
-  it("a relative path begins at the current folder", async () => {
+  it("scanOperations resolves a relative path from the current folder", async () => {
     const folder = folderOf({ "a.mjs": `export default ${spec("a")}` });
     assert.deepEqual(names(await scanOperations(relative(process.cwd(), folder))), ["a"]);
     const elsewhere = { ...nodeScannerFS, cwd: () => dirname(folder) };
     assert.deepEqual(names(await scanOperations(basename(folder), elsewhere)), ["a"]);
   });
 
-  it("keeps the exported object itself, handler included", async () => {
+  it("scanOperations keeps the exported object itself, handler included", async () => {
     const folder = folderOf({ "a.mjs": `export default globalThis.scannedOperation = ${spec("a")}` });
     const [found] = await scanOperations(folder);
     assert.equal(found, globalThis.scannedOperation);
@@ -86,13 +86,13 @@ describe("scanOperations on this machine's files", () => {
     delete globalThis.scannedOperation;
   });
 
-  it("keeps a spec without a handler", async () => {
+  it("scanOperations keeps a spec without a handler", async () => {
     const folder = folderOf({ "a.mjs": `const { handler, ...rest } = ${spec("a")}; export default rest` });
     const [found] = await scanOperations(folder);
     assert.equal("handler" in found, false);
   });
 
-  it("what it finds can be registered and called", async () => {
+  it("operations that scanOperations finds can be registered and called", async () => {
     const typebox = JSON.stringify(import.meta.resolve("@sinclair/typebox"));
     const folder = folderOf({
       "a.mjs": `import { Type } from ${typebox};
@@ -104,14 +104,14 @@ describe("scanOperations on this machine's files", () => {
     await assert.rejects(registry.execute("scanned.a", "7"));
   });
 
-  it("takes the default export of a module that was compiled to CommonJS", async () => {
+  it("scanOperations takes the default export of a module that was compiled to CommonJS", async () => {
     const folder = folderOf({
       "a.cjs": `Object.defineProperty(exports, "__esModule", { value: true }); exports.default = ${spec("a")}`,
     });
     assert.deepEqual(names(await scanOperations(folder)), ["a"]);
   });
 
-  it("ignores declarations and everything that is no module", async () => {
+  it("scanOperations ignores declarations and everything that is no module", async () => {
     const boom = "throw new Error('imported')";
     const folder = folderOf({
       "a.d.ts": boom,
@@ -128,7 +128,7 @@ describe("scanOperations on this machine's files", () => {
     assert.deepEqual(log, []);
   });
 
-  it("imports .ts where Node can, and says what to do where it cannot", async () => {
+  it("scanOperations imports .ts if Node can, and says what to do if it cannot", async () => {
     const source = (name) => `const named: string = "x"; void named; export default ${spec(name)} as object`;
     const folder = folderOf({
       "package.json": '{"type":"module"}',
@@ -153,7 +153,7 @@ describe("scanOperations on this machine's files", () => {
     }
   });
 
-  it("imports .ts with a loader", async () => {
+  it("scanOperations imports .ts with a loader", async () => {
     const folder = folderOf({ "a.ts": `export default ${spec("a")}` });
     const load = `export const load = (url, context, next) =>
       next(url, url.endsWith(".ts") ? { ...context, format: "module" } : context);`;
@@ -224,14 +224,14 @@ describe("files that are broken are skipped with a warning, and the scan goes on
     ],
   };
   for (const [what, [path, source, ...fragments]] of Object.entries(cases)) {
-    it(what, () => skips(path, source, ...fragments));
+    it(`scanOperations skips ${what} with a warning, and goes on`, () => skips(path, source, ...fragments));
   }
 });
 
 describe("an injected ScannerFS", () => {
   const log = collectLog();
 
-  it("is asked for every folder, and decides what there is", async () => {
+  it("an injected ScannerFS is used for every folder, and decides which files there are", async () => {
     const folder = folderOf({
       "a.mjs": `export default ${spec("a")}`,
       "hidden.mjs": `export default ${spec("hidden")}`,
@@ -256,7 +256,7 @@ describe("an injected ScannerFS", () => {
     assert.deepEqual(log, []);
   });
 
-  it("a folder that cannot be read is skipped with a warning", async () => {
+  it("scanOperations skips a folder that cannot be read, with a warning", async () => {
     const folder = folderOf({ "z.mjs": `export default ${spec("z")}` });
     const fs = {
       cwd: () => folder,
@@ -271,7 +271,7 @@ describe("an injected ScannerFS", () => {
     assert.ok(log[0].text.includes("closed") && log[0].text.includes("no permission"));
   });
 
-  it("the folder itself must be there", async () => {
+  it("scanOperations fails if the folder itself is missing", async () => {
     const path = join(root, "not there");
     await assert.rejects(scanOperations(path), (error) => {
       assert.ok(error instanceof CallError);
@@ -281,7 +281,7 @@ describe("an injected ScannerFS", () => {
     });
   });
 
-  it("a loop of folders ends", async () => {
+  it("scanOperations ends on a loop of folders", async () => {
     let read = 0;
     const loop = {
       cwd: () => "/",
@@ -296,7 +296,7 @@ describe("an injected ScannerFS", () => {
     assert.ok(log[0].text.includes("deep"));
   });
 
-  it("loops that multiply end, too", { timeout: 20_000 }, async () => {
+  it("scanOperations ends on loops of folders that multiply", { timeout: 20_000 }, async () => {
     const loops = {
       cwd: () => "/",
       async *readdir() {
@@ -307,7 +307,7 @@ describe("an injected ScannerFS", () => {
     assert.ok(log.some(({ text }) => text.includes("more than 20000 folders")));
   });
 
-  it("links to a parent folder are not followed on this machine", async () => {
+  it("scanOperations does not follow links to a parent folder", async () => {
     const folder = folderOf({
       "a.mjs": `export default ${spec("a")}`,
       "sub/b.mjs": `export default ${spec("b")}`,
@@ -318,7 +318,7 @@ describe("an injected ScannerFS", () => {
 });
 
 describe("nodeScannerFS", () => {
-  it("lists files and folders, and knows where it is", async () => {
+  it("nodeScannerFS lists files and folders, and knows the current folder", async () => {
     const folder = folderOf({ "a.mjs": "", "sub/b.mjs": "" });
     const entries = [];
     for await (const entry of nodeScannerFS.readdir(folder)) entries.push(entry);

@@ -45,7 +45,7 @@ const call = ({ registry }, context) => registry.execute("a.b", {}, context);
 const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
 describe("a large result of a handler", { timeout: 300_000 }, () => {
-  it("is in a file, with its hash, size and beginning", async () => {
+  it("a large result goes to a file, with its hash, size and beginning", async () => {
     for (const [value, bytes, contentType] of [
       ["ä€𝄞".repeat(300_000), Buffer.from("ä€𝄞".repeat(300_000)), "text/plain; charset=utf-8"],
       [Buffer.alloc(3_000_000, 7), Buffer.alloc(3_000_000, 7), "application/octet-stream"],
@@ -63,7 +63,7 @@ describe("a large result of a handler", { timeout: 300_000 }, () => {
     }
   });
 
-  it("that is an object or a list is JSON there, as JSON.stringify has it", async () => {
+  it("a large object or list goes to a file as JSON.stringify writes it", async () => {
     const list = Array.from({ length: 5_000 }, (_, id) => ({
       id,
       "a key": [null, true, { deep: [{ er: "\u2028é" }] }],
@@ -78,14 +78,14 @@ describe("a large result of a handler", { timeout: 300_000 }, () => {
     }
   });
 
-  it("holds binary data as the call protocol writes it", async () => {
+  it("a large result holds binary data as the call protocol writes it", async () => {
     const bytes = new Uint8Array(3_000);
     const { meta } = await call(registryOf(() => ({ bytes })));
     const text = readFileSync(meta.spill.path, "utf8");
     assert.deepEqual(JSON.parse(text), { bytes: { $bytes: Buffer.from(bytes).toString("base64") } });
   });
 
-  it("that JSON cannot hold stays in memory", async () => {
+  it("a large result that JSON cannot hold stays in memory", async () => {
     const cycle = { text: "x".repeat(5_000) };
     cycle.self = cycle;
     for (const value of [cycle, { map: new Map(), x: "x".repeat(5_000) }, { n: 1n, x: "x".repeat(5_000) }]) {
@@ -97,7 +97,7 @@ describe("a large result of a handler", { timeout: 300_000 }, () => {
     }
   });
 
-  it("is brought into the declared shape first", async () => {
+  it("a large result is brought into the declared shape before it is written", async () => {
     const outputSchema = Type.Array(Type.Object({ a: Type.String() }));
     const value = Array.from({ length: 1_000 }, () => ({ a: "x", b: 1 }));
     const { meta } = await call(registryOf(() => value, { outputSchema, output: "strict" }));
@@ -106,7 +106,7 @@ describe("a large result of a handler", { timeout: 300_000 }, () => {
     assert.equal(meta.notes, undefined);
   });
 
-  it("is written with flat memory while a stream brings it", async (t) => {
+  it("a large result of a stream is written with flat memory", async (t) => {
     const megabytes = Number(process.env.OPERATIONS_SPILL_MEGABYTES ?? 100);
     const piece = Buffer.alloc(1024 * 1024, "0123456789abcdef");
     async function* pieces() {
@@ -130,7 +130,7 @@ describe("a large result of a handler", { timeout: 300_000 }, () => {
     }
   });
 
-  it("of a small stream is its text or its bytes", async () => {
+  it("a small stream as a result is its text or its bytes", async () => {
     const texts = await call(registryOf(() => ReadableStream.from(["a", "b"])));
     assert.equal(texts.data, "ab");
     const bytes = await call(registryOf(() => ReadableStream.from([Buffer.from("a"), Buffer.from("b")])));
@@ -139,7 +139,7 @@ describe("a large result of a handler", { timeout: 300_000 }, () => {
     await assert.rejects(call(odd), { code: "EXECUTION_ERROR", message: /neither text nor bytes/ });
   });
 
-  it("whose stream breaks off, or is aborted, leaves no file", async () => {
+  it("a large result whose stream breaks off, or is aborted, leaves no file", async () => {
     async function* broken() {
       yield "x".repeat(5_000);
       throw new Error("gone");
@@ -163,7 +163,7 @@ describe("a large result of a handler", { timeout: 300_000 }, () => {
     assert.deepEqual(aborted.files(), []);
   });
 
-  it("is private, counted, and removed in time", async () => {
+  it("the file of a large result is private, counted, and removed in time", async () => {
     const large = () => "x".repeat(2_000);
     const made = registryOf(large, { spill: { quota: 3_000 } });
     const { meta } = await call(made);
@@ -181,7 +181,7 @@ describe("a large result of a handler", { timeout: 300_000 }, () => {
     }
   });
 
-  it("of an MCP tool that failed stays, and of one that did not loses its copies", async () => {
+  it("a large MCP result that failed stays in memory, and one that succeeded loses its copies", async () => {
     const { mcpEnvelope } = await import("@alkdev/operations");
     const content = [{ type: "text", text: "x".repeat(5_000) }];
     const failed = await call(registryOf(() => mcpEnvelope(content, { isError: true, content })));
@@ -197,7 +197,7 @@ describe("a large result of a handler", { timeout: 300_000 }, () => {
     assert.equal(other.meta.structuredContent, undefined);
   });
 
-  it("stays in memory for callers that cannot be handed a file", async () => {
+  it("a large result stays in memory for callers that cannot be given a file", async () => {
     const { registry, files } = registryOf(() => "x".repeat(5_000));
     const callMap = new PendingRequestMap();
     callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
@@ -207,7 +207,7 @@ describe("a large result of a handler", { timeout: 300_000 }, () => {
     assert.deepEqual(files(), []);
   });
 
-  it("is told to a model with its file, within a deadline too", async () => {
+  it("a large result reaches a model with its file, within a deadline too", async () => {
     const made = registryOf(() => "x".repeat(5_000));
     const { content, envelope } = await toTools(made.registry, { target: "anthropic" }).call("a_b", {});
     assert.ok(content.includes(envelope.meta.spill.path), content);
@@ -215,7 +215,7 @@ describe("a large result of a handler", { timeout: 300_000 }, () => {
     assert.equal(meta.spill.bytes, 5_000);
   });
 
-  it("needs a configuration that makes sense", () => {
+  it("a spill configuration that makes no sense is refused", () => {
     for (const spill of [{}, { over: "1" }, { over: 1, dir: 7 }, { over: 1, kept: 1 }]) {
       assert.throws(() => new OperationRegistry({ spill }), { code: "VALIDATION_ERROR", message: /spill/ });
     }

@@ -96,7 +96,7 @@ for (const [name, { input, slow, output, text, inexpressible }] of Object.entrie
     const warned = (...fragments) =>
       lines.some(({ level, text }) => level === "warning" && fragments.every((each) => text.includes(each)));
 
-    it("the handler gets what the library made of the input", async () => {
+    it(`${name}: the handler gets what the library made of the input`, async () => {
       const { call } = registered({ inputSchema: input });
       const given = { path: "  notes.txt ", other: 1 };
       const { data } = await call(given);
@@ -105,7 +105,7 @@ for (const [name, { input, slow, output, text, inexpressible }] of Object.entrie
       assert.deepEqual(given, { path: "  notes.txt ", other: 1 }, "what the caller holds is not changed");
     });
 
-    it("every rule holds, and what breaks one is told with its path", async () => {
+    it(`${name}: every rule holds, and input that breaks one is refused with its path`, async () => {
       let called = 0;
       const { call, id } = registered({ inputSchema: input, handler: () => ++called });
       for (const [bad, path] of [
@@ -129,7 +129,7 @@ for (const [name, { input, slow, output, text, inexpressible }] of Object.entrie
       assert.equal(called, 0);
     });
 
-    it("its JSON Schema is what others see", () => {
+    it(`${name}: callers see its JSON Schema`, () => {
       const { registry, id } = registered({ inputSchema: input, outputSchema: output });
       const spec = registry.getSpec(id);
       assert.equal(spec.inputSchema[Kind], "Object");
@@ -143,12 +143,12 @@ for (const [name, { input, slow, output, text, inexpressible }] of Object.entrie
       assert.equal(Value.Check(spec.inputSchema, { path: 1 }), false);
     });
 
-    it("what a handler returns is what the library makes of it", async () => {
+    it(`${name}: the caller gets what the library made of the output`, async () => {
       const { call } = registered({ outputSchema: output, handler: () => ({ size: 1, extra: true }) });
       assert.deepEqual((await call({})).data, { size: 1, unit: "bytes" });
     });
 
-    it("an output that it refuses is brought into the declared shape, and that is logged", async () => {
+    it(`${name}: an output that it refuses is brought into the declared shape, and that is logged`, async () => {
       const { call, id } = registered({ outputSchema: output, handler: () => ({ size: "12" }) });
       assert.deepEqual((await call({})).data, { size: 12, unit: "bytes" }, "nothing is invented");
       const bad = registered({ outputSchema: output, handler: () => ({ size: "many" }) });
@@ -157,7 +157,7 @@ for (const [name, { input, slow, output, text, inexpressible }] of Object.entrie
       assert.ok(!warned(id));
     });
 
-    it("an output that cannot be made right is kept and logged", async () => {
+    it(`${name}: an output that cannot be made right is returned and logged`, async () => {
       const { call, id } = registered(
         { outputSchema: text, handler: () => ({ not: "a text" }) },
         { output: "off" },
@@ -166,13 +166,13 @@ for (const [name, { input, slow, output, text, inexpressible }] of Object.entrie
       assert.ok(warned(id));
     });
 
-    it("with output: keep nothing is taken away", async () => {
+    it(`${name}: with output: keep nothing is removed`, async () => {
       const handler = () => ({ size: "1", extra: true, unit: "words" });
       const { call } = registered({ outputSchema: output, handler }, { output: "keep" });
       assert.deepEqual((await call({})).data, { size: 1, extra: true, unit: "words" });
     });
 
-    it("envelopes keep their meta, and results of failed tools their content", async () => {
+    it(`${name}: envelopes keep their meta, and results of failed tools their content`, async () => {
       const meta = { isError: false, content: [] };
       const good = registered({ outputSchema: output, handler: () => mcpEnvelope({ size: 2 }, meta) });
       const envelope = await good.call({});
@@ -185,7 +185,7 @@ for (const [name, { input, slow, output, text, inexpressible }] of Object.entrie
       assert.equal((await failed.call({})).data, blocks);
     });
 
-    it("works in streams, on both sides", async () => {
+    it(`${name}: schemas work in streams, on both sides`, async () => {
       const { registry, id } = registered({
         type: "subscription",
         inputSchema: input,
@@ -209,7 +209,7 @@ for (const [name, { input, slow, output, text, inexpressible }] of Object.entrie
       );
     });
 
-    it("works behind access rules, in an environment, and over the call protocol", async () => {
+    it(`${name}: schemas work behind access rules, in an environment, and over the call protocol`, async () => {
       const registry = new OperationRegistry({ customAuth: { owner: async ({ id }) => id === "ada" } });
       registry.register(
         operation({
@@ -233,7 +233,7 @@ for (const [name, { input, slow, output, text, inexpressible }] of Object.entrie
       await assert.rejects(callMap.call("files.open", { path: ".." }), { code: "ACCESS_DENIED" });
     });
 
-    it("an operation that moves to another registry takes its rules along", async () => {
+    it(`${name}: an operation that moves to another registry takes its rules along`, async () => {
       const { registry, id } = registered({ inputSchema: input, outputSchema: output });
       const other = new OperationRegistry();
       other.registerAll(registry.list());
@@ -241,7 +241,7 @@ for (const [name, { input, slow, output, text, inexpressible }] of Object.entrie
     });
 
     if (slow !== undefined) {
-      it("checks that wait are waited for", async () => {
+      it(`${name}: async checks are awaited`, async () => {
         const { call } = registered({ inputSchema: slow, visibility: "internal" });
         assert.deepEqual((await call({ path: "x" })).data, { path: "x" });
         await assert.rejects(
@@ -256,7 +256,7 @@ for (const [name, { input, slow, output, text, inexpressible }] of Object.entrie
     }
 
     if (inexpressible !== undefined) {
-      it("what JSON Schema has no word for is refused, unless the operation is internal", async () => {
+      it(`${name}: what JSON Schema cannot express is refused, unless the operation is internal`, async () => {
         for (const field of ["inputSchema", "outputSchema"]) {
           const spec = operation({ namespace: "shop", name: "buy", [field]: inexpressible });
           assert.throws(
@@ -275,7 +275,7 @@ for (const [name, { input, slow, output, text, inexpressible }] of Object.entrie
 }
 
 describe("libraries, mixed", () => {
-  it("each side of an operation has its own", async () => {
+  it("input and output of an operation may have schemas of different libraries", async () => {
     const { call } = registered({
       inputSchema: z.object({ n: z.string().transform(Number).pipe(z.number()) }),
       outputSchema: Type.Object({ n: Type.Number() }),
@@ -334,7 +334,7 @@ describe("a library of its own", () => {
     },
   });
 
-  it("with Standard JSON Schema works", async () => {
+  it("a library with Standard JSON Schema works without an adapter", async () => {
     const jsonSchema = { input: () => ({ type: "integer" }), output: () => ({ type: "number" }) };
     const { call, registry, id } = registered({
       inputSchema: even({ jsonSchema }),
@@ -349,7 +349,7 @@ describe("a library of its own", () => {
     ]);
   });
 
-  it("without one needs an adapter, or to stay inside", async () => {
+  it("a library without Standard JSON Schema needs an adapter, or an internal operation", async () => {
     const spec = operation({ namespace: "math", name: "half", inputSchema: even() });
     assert.throws(
       () => new OperationRegistry().register(spec),
@@ -390,7 +390,7 @@ describe("a library of its own", () => {
     await assert.rejects(registry.execute("m.odd", 2), callError("VALIDATION_ERROR"));
   });
 
-  it("whose check throws lets the caller of an input know, and keeps an output", async () => {
+  it("a library whose check throws fails the input, and leaves an output as it is", async () => {
     const thrown = new RangeError("boom");
     const broken = even({
       validate() {

@@ -14,13 +14,13 @@ function open(handler, context = {}) {
 }
 
 describe("the handler's finally runs exactly once", () => {
-  it("on break", async () => {
+  it("the finally of a subscription's handler runs once when the consumer breaks", async () => {
     const { counts, handler } = counting();
     for await (const { data } of open(handler)) if (data === 2) break;
     assert.deepEqual(counts, { started: 1, pulled: 2, cleaned: 1 });
   });
 
-  it("when the consumer's loop throws", async () => {
+  it("the finally of a subscription's handler runs once when the consumer's loop throws", async () => {
     const { counts, handler } = counting();
     const error = new Error("consumer");
     const consume = async () => {
@@ -30,7 +30,7 @@ describe("the handler's finally runs exactly once", () => {
     assert.equal(counts.cleaned, 1);
   });
 
-  it("when the consumer's function returns", async () => {
+  it("the finally of a subscription's handler runs once when the consumer's function returns", async () => {
     const { counts, handler } = counting();
     const consume = async () => {
       for await (const { data } of open(handler)) return data;
@@ -39,7 +39,7 @@ describe("the handler's finally runs exactly once", () => {
     assert.equal(counts.cleaned, 1);
   });
 
-  it("on return(), which waits for it", async () => {
+  it("the finally of a subscription's handler runs once on return(), which awaits it", async () => {
     let cleaned = false;
     const iterator = open(async function* () {
       try {
@@ -54,7 +54,7 @@ describe("the handler's finally runs exactly once", () => {
     assert.equal(cleaned, true);
   });
 
-  it("on return() twice, and next() after it", async () => {
+  it("the finally of a subscription's handler runs once on return() twice, and next() after it", async () => {
     const { counts, handler } = counting();
     const iterator = open(handler);
     await iterator.next();
@@ -64,7 +64,7 @@ describe("the handler's finally runs exactly once", () => {
     assert.deepEqual(counts, { started: 1, pulled: 1, cleaned: 1 });
   });
 
-  it("on throw(), which rejects with what was thrown", async () => {
+  it("the finally of a subscription's handler runs once on throw(), which rejects with what was thrown", async () => {
     const { counts, handler } = counting();
     const iterator = open(handler);
     await iterator.next();
@@ -77,7 +77,7 @@ describe("the handler's finally runs exactly once", () => {
     assert.equal(counts.cleaned, 1);
   });
 
-  it("on completion", async () => {
+  it("the finally of a subscription's handler runs once on completion", async () => {
     let cleaned = 0;
     const iterator = open(async function* () {
       try {
@@ -92,7 +92,7 @@ describe("the handler's finally runs exactly once", () => {
     assert.equal(cleaned, 1);
   });
 
-  it("when the handler itself throws", async () => {
+  it("the finally of a subscription's handler runs once when the handler itself throws", async () => {
     let cleaned = 0;
     const error = new Error("mine");
     const iterator = open(async function* () {
@@ -109,7 +109,7 @@ describe("the handler's finally runs exactly once", () => {
     assert.equal(cleaned, 1);
   });
 
-  it("by Symbol.asyncDispose, as `await using` calls it", async () => {
+  it("the finally of a subscription's handler runs once with Symbol.asyncDispose, as `await using` calls it", async () => {
     const { counts, handler } = counting();
     const iterator = open(handler);
     await iterator.next();
@@ -121,7 +121,7 @@ describe("the handler's finally runs exactly once", () => {
 });
 
 describe("a subscription that was never started", () => {
-  it("is over after return() and throw(), and its handler never runs", async () => {
+  it("a subscription that was never started is over after return() and throw(), and its handler never runs", async () => {
     const { counts, handler } = counting();
     const [one, two, three] = [open(handler), open(handler), open(handler)];
     assert.deepEqual(await one.return(), DONE);
@@ -133,7 +133,7 @@ describe("a subscription that was never started", () => {
     assert.deepEqual(counts, { started: 0, pulled: 0, cleaned: 0 });
   });
 
-  it("asks nobody and calls nothing on its way out", async () => {
+  it("a subscription that was never started checks and calls nothing when it is returned", async () => {
     let calls = 0;
     const handler = byHand(() => ({ next: async () => ({ done: true, value: undefined }) }));
     const { registry, id } = registered(
@@ -153,7 +153,7 @@ describe("a subscription that was never started", () => {
 });
 
 describe("return() while a next() is pending", () => {
-  it("lets the consumer of a plain generator go at once; the cleanup follows when the handler gets there", async () => {
+  it("return() during a pending next() releases the consumer of a plain generator at once; cleanup follows", async () => {
     const { state, handler } = waiting();
     const iterator = open(handler);
     await iterator.next();
@@ -167,7 +167,7 @@ describe("return() while a next() is pending", () => {
     assert.equal(state.cleaned, 1);
   });
 
-  it("ends the read of an iterator that can be told", async () => {
+  it("return() during a pending next() ends the read of an iterator that has return()", async () => {
     const events = [];
     const handler = byHand(() => {
       let tell;
@@ -194,7 +194,7 @@ describe("return() while a next() is pending", () => {
     assert.deepEqual(events, ["next", "return"]);
   });
 
-  it("lets all go that wait", async () => {
+  it("return() releases all pending next() calls", async () => {
     const { state, handler } = waiting();
     const iterator = open(handler);
     await iterator.next();
@@ -207,7 +207,7 @@ describe("return() while a next() is pending", () => {
     assert.equal(state.cleaned, 1);
   });
 
-  it("throw() does the same, and tells its own caller", async () => {
+  it("throw() during a pending next() releases it, and rejects for its own caller", async () => {
     const { state, handler } = waiting();
     const iterator = open(handler);
     await iterator.next();
@@ -221,7 +221,7 @@ describe("return() while a next() is pending", () => {
     assert.equal(state.cleaned, 1);
   });
 
-  it("an error that comes afterwards is nobody's: no unhandled rejection", async () => {
+  it("an error of a handler after return() is no unhandled rejection", async () => {
     const unhandled = [];
     const note = (reason) => unhandled.push(reason);
     process.on("unhandledRejection", note);
@@ -247,7 +247,7 @@ describe("return() while a next() is pending", () => {
     }
   });
 
-  it("while access is still being asked: the handler's body never runs", async () => {
+  it("return() while a customAuth rule runs keeps the handler's body from running", async () => {
     const { counts, handler } = counting();
     let grant;
     const { registry, id } = registered(
@@ -273,13 +273,13 @@ describe("return() while a next() is pending", () => {
 });
 
 describe("odd iterators", () => {
-  it("without return(): leaving is no error", async () => {
+  it("leaving an iterator without return() is no error", async () => {
     const iterator = open(byHand(() => ({ next: async () => ({ done: false, value: 1 }) })));
     await iterator.next();
     assert.deepEqual(await iterator.return(), DONE);
   });
 
-  it("cleanup that fails is told to the one who left", async () => {
+  it("a cleanup that fails rejects for the consumer that left", async () => {
     const error = new Error("cleanup");
     const iterator = open(async function* () {
       try {
@@ -306,7 +306,7 @@ describe("odd iterators", () => {
     assert.deepEqual(await iterator.next(), DONE);
   });
 
-  it("an abort that the handler watches for ends the stream", async () => {
+  it("an abort that the handler listens to ends the stream", async () => {
     const controller = new AbortController();
     const iterator = open(
       async function* (_, { signal }) {

@@ -17,7 +17,7 @@ function stream(changes = {}, options = {}) {
 }
 
 describe("the way in", () => {
-  it("nothing happens before the first next()", async () => {
+  it("a subscription does nothing before the first next()", async () => {
     const { counts, handler } = counting();
     const { open } = stream({ handler });
     const iterator = open();
@@ -28,14 +28,14 @@ describe("the way in", () => {
     await iterator.return();
   });
 
-  it("what is wrong comes at the first next(), and then it is over", async () => {
+  it("a subscription fails at the first next(), and is then over", async () => {
     const registry = new OperationRegistry();
     const iterator = subscribe(registry, "no.such", {}, {});
     await assert.rejects(iterator.next(), callError("OPERATION_NOT_FOUND", "Operation not found: no.such"));
     assert.deepEqual(await iterator.next(), { done: true, value: undefined });
   });
 
-  it("an operation without a handler", async () => {
+  it("a subscription to an operation without a handler says so", async () => {
     const { registry, id } = stream();
     const spec = { ...registry.getSpec(id), name: "bare" };
     registry.registerSpec(spec);
@@ -45,7 +45,7 @@ describe("the way in", () => {
     );
   });
 
-  it("access comes before input, and the handler after both", async () => {
+  it("a subscription checks access before input, and then calls the handler", async () => {
     const { counts, handler } = counting();
     const { open } = stream({
       handler,
@@ -63,7 +63,7 @@ describe("the way in", () => {
     assert.equal(counts.started, 2);
   });
 
-  it("custom rules are asked, once per subscription", async () => {
+  it("a subscription runs custom rules once", async () => {
     let asked = 0;
     const rules = { requiredScopes: [], customAuth: "ask" };
     const { open } = stream({ accessControl: rules }, { customAuth: { ask: async () => ++asked === 1 } });
@@ -72,14 +72,14 @@ describe("the way in", () => {
     await assert.rejects(open([1]).next(), callError("ACCESS_DENIED", "ask"));
   });
 
-  it("an aborted signal rejects before the handler runs", async () => {
+  it("a subscription with an aborted signal rejects before the handler runs", async () => {
     const { counts, handler } = counting();
     const { open } = stream({ handler });
     await assert.rejects(open([], { signal: AbortSignal.abort() }).next(), callError("ABORTED"));
     assert.equal(counts.started, 0);
   });
 
-  it("the handler gets the very same input and context", async () => {
+  it("a subscription's handler gets the very same input and context", async () => {
     let got;
     const { open } = stream({
       handler: async function* (...all) {
@@ -94,7 +94,7 @@ describe("the way in", () => {
     assert.equal(got[1], context);
   });
 
-  it("gives a context to a handler whose caller gave none", async () => {
+  it("a subscription's handler gets a context if the caller gave none", async () => {
     const handler = async function* (_, context) {
       yield typeof context;
     };
@@ -103,7 +103,7 @@ describe("the way in", () => {
     assert.equal(envelope.data, "object");
   });
 
-  it("it is an async generator to look at", () => {
+  it("a subscription has the methods of an async generator", () => {
     const iterator = stream().open();
     assert.equal(iterator[Symbol.asyncIterator](), iterator);
     assert.equal(Object.prototype.toString.call(iterator), "[object AsyncGenerator]");
@@ -123,7 +123,7 @@ describe("a handler that returns no async iterable", () => {
     "a promise": async () => [1],
   };
   for (const [what, make] of Object.entries(results)) {
-    it(what, async () => {
+    it(`a subscription whose handler returns ${what} fails, and says so`, async () => {
       const tagged = Object.assign((...all) => make(...all), {
         [Symbol.toStringTag]: "AsyncGeneratorFunction",
       });
@@ -138,7 +138,7 @@ describe("a handler that returns no async iterable", () => {
   }
 
   for (const type of ["query", "mutation"]) {
-    it(`a ${type} is refused before its handler is called`, async () => {
+    it(`subscribe refuses a ${type} before its handler is called`, async () => {
       let called = 0;
       const { registry, id } = registered({
         type,
@@ -173,7 +173,7 @@ describe("a handler that returns no async iterable", () => {
 describe("each value", () => {
   afterEach(() => mock.timers.reset());
 
-  it("is wrapped, with a timestamp of its own", async () => {
+  it("each value of a subscription is wrapped, with a timestamp of its own", async () => {
     mock.timers.enable({ apis: ["Date"], now: 1000 });
     const { open, id } = stream();
     const iterator = open(["a", "b"]);
@@ -188,7 +188,7 @@ describe("each value", () => {
     assert.deepEqual(await iterator.next(), { done: true, value: undefined });
   });
 
-  it("that is an envelope passes through as the same object", async () => {
+  it("a value of a subscription that is an envelope passes through as the same object", async () => {
     const envelopes = [
       httpEnvelope({ x: 1 }, { ...HTTP, sse: { event: "message", id: "7" } }),
       localEnvelope({ x: 2 }, "other.one"),
@@ -199,7 +199,7 @@ describe("each value", () => {
     for (const [i, envelope] of envelopes.entries()) assert.equal(got[i], envelope);
   });
 
-  it("is normalised", async () => {
+  it("each value of a subscription is normalised", async () => {
     const { open } = stream({ outputSchema: Point });
     const got = await collect(open([{ x: "1", y: 2 }, httpEnvelope({ x: 2, y: 3 }, HTTP), {}]));
     assert.deepEqual(
@@ -208,7 +208,7 @@ describe("each value", () => {
     );
   });
 
-  it("follows the output mode", async () => {
+  it("each value of a subscription follows the output mode", async () => {
     const sent = { x: "1", y: 2 };
     for (const [output, wanted] of [
       ["keep", { x: 1, y: 2 }],
@@ -224,7 +224,7 @@ describe("each value", () => {
     }
   });
 
-  it("is left alone where execute leaves it alone", async () => {
+  it("a value of a subscription is left alone wherever execute leaves it alone", async () => {
     const { open } = stream({ outputSchema: Point });
     const content = [{ type: "text", text: "failed" }];
     const sent = [mcpEnvelope(content, { isError: true, content }), httpEnvelope(undefined, HTTP)];
@@ -236,7 +236,7 @@ describe("each value", () => {
     assert.equal(data, buffer);
   });
 
-  it("may be undefined, null or false: that is no end", async () => {
+  it("a value of a subscription may be undefined, null or false without ending it", async () => {
     const got = await collect(stream().open([undefined, null, false, 0, ""]));
     assert.deepEqual(
       got.map(({ data }) => data),
@@ -244,7 +244,7 @@ describe("each value", () => {
     );
   });
 
-  it("that throws when it is read does not end the stream", async () => {
+  it("a value of a subscription that throws when it is read does not end the stream", async () => {
     const bad = {
       get x() {
         throw new Error("read");
@@ -256,7 +256,7 @@ describe("each value", () => {
     assert.deepEqual(got[2].data, { x: 3 });
   });
 
-  it("what the generator returns is not a value of the stream", async () => {
+  it("what a subscription's generator returns is not a value of the stream", async () => {
     const handler = async function* () {
       yield 1;
       return "the end";
@@ -269,7 +269,7 @@ describe("each value", () => {
 });
 
 describe("pace", () => {
-  it("nothing is read ahead of the consumer", async () => {
+  it("a subscription reads nothing ahead of its consumer", async () => {
     const { counts, handler } = counting();
     const iterator = stream({ handler }).open();
     for (let i = 1; i <= 5; i++) {
@@ -281,7 +281,7 @@ describe("pace", () => {
     assert.equal(counts.pulled, 5);
   });
 
-  it("next() calls that do not wait for each other are answered in order", async () => {
+  it("concurrent next() calls of a subscription resolve in order", async () => {
     const { counts, handler } = counting();
     const iterator = stream({ handler }).open();
     const steps = await Promise.all([iterator.next(), iterator.next(), iterator.next()]);
@@ -293,7 +293,7 @@ describe("pace", () => {
     await iterator.return();
   });
 
-  it("next() calls beyond the end are all told", async () => {
+  it("next() calls beyond the end of a subscription all get done", async () => {
     const iterator = stream().open([1]);
     const steps = await Promise.all([iterator.next(), iterator.next(), iterator.next()]);
     assert.deepEqual(
@@ -302,7 +302,7 @@ describe("pace", () => {
     );
   });
 
-  it("of several that wait, the first is told of an error", async () => {
+  it("of several pending next() calls the first gets the error", async () => {
     const error = new Error("mine");
     const iterator = stream({
       // biome-ignore lint/correctness/useYield: it fails before it could
@@ -319,7 +319,7 @@ describe("pace", () => {
     assert.deepEqual(others[1].value, { done: true, value: undefined });
   });
 
-  it("an iterator made by hand is asked once per next()", async () => {
+  it("an iterator made by hand is called once for each next()", async () => {
     let asked = 0;
     const handler = byHand(() => ({
       next: async () => ({ done: ++asked > 2, value: asked }),
@@ -332,7 +332,7 @@ describe("pace", () => {
     assert.equal(asked, 3);
   });
 
-  it("two subscriptions know nothing of each other", async () => {
+  it("two subscriptions are independent of each other", async () => {
     const { handler } = counting();
     const { open } = stream({ handler });
     const [one, two] = [open(), open()];
@@ -346,7 +346,7 @@ describe("pace", () => {
 
 describe("what the handler throws", () => {
   for (const value of [new Error("mine"), "text", undefined, null, Symbol("s"), Object.create(null)]) {
-    it(`reaches the consumer as the same value: ${typeof value}`, async () => {
+    it(`what a subscription's handler throws reaches the consumer as the same value: ${typeof value}`, async () => {
       const handler = async function* () {
         yield 1;
         throw value;
@@ -358,7 +358,7 @@ describe("what the handler throws", () => {
     });
   }
 
-  it("also when it throws before there is an iterator", async () => {
+  it("what a subscription's handler throws before there is an iterator reaches the consumer", async () => {
     const error = new Error("mine");
     const make = () => {
       throw error;

@@ -14,7 +14,7 @@ describe("warnings about outputs", () => {
   const log = collectLog();
   afterEach(() => mock.timers.reset());
 
-  it("a replaced value: operation, path, what was done", async () => {
+  it("a warning about a replaced value has the operation, the path and what was done", async () => {
     const { execute, id } = registered({ outputSchema: Point });
     const { data } = await execute({ x: "much", y: 1 });
     assert.deepEqual(data, { x: 0, y: 1 });
@@ -31,7 +31,7 @@ describe("warnings about outputs", () => {
     );
   });
 
-  it("all paths of one output in one line", async () => {
+  it("one warning has all paths of one output", async () => {
     const { execute } = registered({ outputSchema: Type.Object({ list: Type.Array(Point) }) });
     await execute({
       list: [
@@ -43,7 +43,7 @@ describe("warnings about outputs", () => {
     for (const path of ["/list/0/x", "/list/0/y", "/list/1/y"]) assert.ok(log[0].text.includes(`${path}: `));
   });
 
-  it("a constraint that is broken: the value is kept", async () => {
+  it("a warning says that a value which breaks a constraint is returned unchanged", async () => {
     const Name = Type.Object({ name: Type.String({ pattern: "^[a-z]+$" }) });
     const { execute } = registered({ outputSchema: Name });
     const value = { name: "UPPER" };
@@ -52,7 +52,7 @@ describe("warnings about outputs", () => {
     assert.ok(log[0].text.includes("/name: "));
   });
 
-  it("a value that cannot be made: it stays missing, and the call succeeds", async () => {
+  it("a value that cannot be made stays missing with a warning, and the call succeeds", async () => {
     const Code = Type.Object({ code: Type.String({ pattern: "^[A-Z]{3}$" }) });
     const { execute } = registered({ outputSchema: Code });
     const value = {};
@@ -61,7 +61,7 @@ describe("warnings about outputs", () => {
     assert.ok(log[0].text.includes("code"));
   });
 
-  it("with output off: what is wrong, and that it was left", async () => {
+  it("with output off, a warning says what is wrong, and that it was left", async () => {
     const { execute, id } = registered({ outputSchema: Point }, { output: "off" });
     await execute({ x: "much", y: 1 });
     assert.equal(log.length, 1);
@@ -70,7 +70,7 @@ describe("warnings about outputs", () => {
     assert.ok(log[0].text.includes("/x: Expected number"));
   });
 
-  it("nothing about outputs that fit, nor about undeclared properties", async () => {
+  it("outputs that fit, and undeclared properties, cause no warning", async () => {
     for (const output of ["normalise", "keep", "off"]) {
       const { execute } = registered({ outputSchema: Point }, { output });
       await execute({ x: 1, y: 2 });
@@ -79,7 +79,7 @@ describe("warnings about outputs", () => {
     assert.deepEqual(log, []);
   });
 
-  it("nothing where the output is not normalised", async () => {
+  it("an output that is not normalised causes no warning", async () => {
     const point = registered({ outputSchema: Point });
     await point.execute(mcpEnvelope([], { isError: true, content: [] }));
     await point.execute(httpEnvelope(undefined, { statusCode: 204, headers: {}, contentType: "" }));
@@ -88,7 +88,7 @@ describe("warnings about outputs", () => {
     assert.deepEqual(log, []);
   });
 
-  it("at most once per operation and path per minute", async () => {
+  it("a warning is logged at most once per operation, path and minute", async () => {
     mock.timers.enable({ apis: ["Date"], now: Date.now() });
     const { execute } = registered({ outputSchema: Point });
     const wrong = { x: "much", y: 1 };
@@ -103,7 +103,7 @@ describe("warnings about outputs", () => {
     assert.equal(log.length, 2);
   });
 
-  it("another path and another operation are said at once, and only they", async () => {
+  it("a warning about another path or operation is logged at once", async () => {
     const first = registered({ outputSchema: Point });
     const second = registered({ outputSchema: Point });
     await first.execute({ x: "much", y: 1 });
@@ -119,7 +119,7 @@ describe("warnings about outputs", () => {
     assert.ok(log[2].text.includes(second.id));
   });
 
-  it("a clock that is set back does not silence a path for long", async () => {
+  it("a clock that is set back does not silence warnings for long", async () => {
     const now = Date.now();
     mock.timers.enable({ apis: ["Date"], now });
     const { execute } = registered({ outputSchema: Point });
@@ -131,7 +131,7 @@ describe("warnings about outputs", () => {
     assert.ok(log.length >= 2);
   });
 
-  it("a sink that throws is no failure of the call", async () => {
+  it("a log sink that throws does not fail the call", async () => {
     await configure({
       reset: true,
       sinks: {

@@ -27,7 +27,7 @@ function heard(registry, name) {
 const ada = { id: "ada", scopes: ["read"] };
 
 describe('on("call")', () => {
-  it("tells of a call: outcome, duration, source, kind and who called", async () => {
+  it('on("call") reports outcome, duration, source, kind and caller of a call', async () => {
     const { registry, id, execute } = registered();
     const reports = heard(registry, "call");
     const before = Date.now();
@@ -48,7 +48,7 @@ describe('on("call")', () => {
     assert.ok(duration >= 0);
   });
 
-  it("tells of failures by their codes, and has the error that the caller got", async () => {
+  it('on("call") reports failures by their codes, with the error that the caller got', async () => {
     const failure = new CallError("NO_SUCH_PET", "gone");
     const { registry, id } = registered({
       inputSchema: Type.Number(),
@@ -74,7 +74,7 @@ describe('on("call")', () => {
     assert.equal(reports[1].error, failure);
   });
 
-  it("counts a tool that says that it failed as an error", async () => {
+  it('on("call") counts an MCP result with isError as an error', async () => {
     const { registry, execute } = registered({
       handler: () => mcpEnvelope([], { isError: true, content: [] }),
     });
@@ -86,7 +86,7 @@ describe('on("call")', () => {
     );
   });
 
-  it("tells of a subscription once it has ended, however it ends, with the number of events", async () => {
+  it('on("call") reports a subscription once, when it has ended in any way, with the number of events', async () => {
     const { registry, id } = registered({
       type: "subscription",
       handler: async function* (input) {
@@ -111,7 +111,7 @@ describe('on("call")', () => {
     );
   });
 
-  it("tells of served calls, and of those that middleware answers", async () => {
+  it('on("call") reports served calls, and those that middleware ends', async () => {
     const { registry, id } = registered();
     registry.use(async (_, next) => next());
     const reports = heard(registry, "call");
@@ -123,7 +123,7 @@ describe('on("call")', () => {
     assert.match(reports[0].requestId, /^[\da-f-]{36}$/);
   });
 
-  it("a listener that throws, at once or later, harms nobody", async () => {
+  it("a listener that throws, at once or later, harms no call", async () => {
     const { registry, execute } = registered();
     registry.on("call", () => {
       throw new Error("my fault");
@@ -136,7 +136,7 @@ describe('on("call")', () => {
     assert.equal(reports.length, 1);
   });
 
-  it("is silent for those who have left", async () => {
+  it('on("call") reports nothing to a listener that was removed', async () => {
     const { registry, execute } = registered();
     const reports = heard(registry, "call");
     await execute(1);
@@ -148,7 +148,7 @@ describe('on("call")', () => {
 });
 
 describe('on("registered") and on("unregistered")', () => {
-  it("tell of operations that come, change and go", () => {
+  it('on("registered") and on("unregistered") report operations that come, change and go', () => {
     const registry = new OperationRegistry();
     const [came, went] = [heard(registry, "registered"), heard(registry, "unregistered")];
     const spec = operation();
@@ -169,7 +169,7 @@ describe('on("registered") and on("unregistered")', () => {
     assert.deepEqual([...went], [{ operationId: id }]);
   });
 
-  it("an event that there is not is refused", () => {
+  it("on() refuses an event that does not exist", () => {
     assert.throws(
       () => new OperationRegistry().on("calls", () => {}),
       callError("VALIDATION_ERROR", "on: event", '"call"'),
@@ -197,7 +197,7 @@ describe("audit", () => {
   ];
 
   for (const type of ["query", "subscription"]) {
-    it(`tells of every decision about a ${type}, and which rule made it`, async () => {
+    it(`audit reports every decision about a ${type}, and which rule made it`, async () => {
       const customAuth = { yes: async () => true, no: () => false };
       for (const [accessControl, identity, isGranted, rule] of RULES) {
         const { registry, id } = registered({ type, accessControl }, { customAuth });
@@ -229,7 +229,7 @@ describe("audit", () => {
     });
   }
 
-  it("says of trusted calls why they were let in", async () => {
+  it("audit says why a trusted call was let in", async () => {
     const { registry, id } = registered({ accessControl: { requiredScopes: ["s"] } });
     const trusting = registered({ accessControl: { requiredScopes: ["s"] } }, { trustDirectCalls: true });
     const rules = [];
@@ -240,7 +240,7 @@ describe("audit", () => {
     assert.deepEqual(rules, ["trusted", "trustDirectCalls"]);
   });
 
-  it("says nothing of an ACCESS_DENIED that a handler throws itself", async () => {
+  it("audit reports no ACCESS_DENIED that a handler throws itself", async () => {
     const { registry, execute } = registered({
       handler: () => {
         throw new CallError("ACCESS_DENIED", "by somebody else");
@@ -252,7 +252,7 @@ describe("audit", () => {
     assert.deepEqual(granted, [true]);
   });
 
-  it("asks the application's own rule once", async () => {
+  it("audit runs a custom rule once", async () => {
     let asked = 0;
     const customAuth = { once: () => Boolean(++asked) };
     const { registry, execute } = registered(
@@ -266,7 +266,7 @@ describe("audit", () => {
 });
 
 describe("the diagnostics channel operations:call", () => {
-  it("has every call of every registry", async () => {
+  it("the diagnostics channel operations:call has every call of every registry", async () => {
     const { id, execute } = registered();
     const messages = [];
     const onMessage = (message) => messages.push(message);
@@ -300,7 +300,7 @@ describe("the log", () => {
     return records;
   }
 
-  it("has one line per call at level debug, without inputs and outputs", async () => {
+  it("the log has one entry per call at level debug, without inputs and outputs", async () => {
     const { id, execute } = registered();
     const [line, ...others] = await lines("debug", () => execute("a secret", { requestId: "r-1" }));
     assert.deepEqual(others, []);
@@ -322,7 +322,7 @@ describe("the log", () => {
     assert.ok(!JSON.stringify([line.message, line.properties]).includes("secret"));
   });
 
-  it("has none above that level", async () => {
+  it("the log has no entry for a call above level debug", async () => {
     const { execute } = registered();
     assert.deepEqual(await lines("info", () => execute(1)), []);
   });

@@ -28,13 +28,13 @@ const strangers = [
 const typeBox1 = Object.defineProperty({ type: "string", minLength: 2 }, "~kind", { value: "String" });
 
 describe("defaultAdapter", () => {
-  test("passes TypeBox schemas through unchanged", () => {
+  test("defaultAdapter passes TypeBox schemas through unchanged", () => {
     for (const schema of [Type.String(), Type.Date(), FromSchema({ type: "string" })]) {
       assert.equal(defaultAdapter.toTypeBox(schema), schema);
     }
   });
 
-  test("refuses everything else", () => {
+  test("defaultAdapter refuses everything else than TypeBox schemas", () => {
     for (const thing of [...strangers, z.string(), v.string()]) {
       assert.throws(
         () => defaultAdapter.toTypeBox(thing),
@@ -43,12 +43,12 @@ describe("defaultAdapter", () => {
     }
   });
 
-  test("names the adapter that would help", () => {
+  test("defaultAdapter names the adapter that would help", () => {
     assert.throws(() => defaultAdapter.toTypeBox(z.string()), /Zod.*zodAdapter\(\)/);
     assert.throws(() => defaultAdapter.toTypeBox(v.string()), /Valibot.*valibotAdapter\(\)/);
   });
 
-  test("takes schemas of TypeBox 1.x as the JSON Schema they are", () => {
+  test("defaultAdapter takes schemas of TypeBox 1.x as the JSON Schema they are", () => {
     const schema = defaultAdapter.toTypeBox(typeBox1);
     assert.equal(schema[Kind], "String");
     assert.equal(JSON.stringify(schema), '{"type":"string","minLength":2}');
@@ -67,7 +67,7 @@ const libraries = [
 ];
 for (const { name, create, own, other, otherName } of libraries) {
   describe(`the adapter of ${name}`, () => {
-    test("passes TypeBox schemas through with and without init", async () => {
+    test(`the adapter of ${name} passes TypeBox schemas through with and without init`, async () => {
       const adapter = create();
       const schema = Type.Object({ a: Type.Date() });
       assert.equal(adapter.toTypeBox(schema), schema);
@@ -76,19 +76,19 @@ for (const { name, create, own, other, otherName } of libraries) {
       assert.equal(adapter.toTypeBox(schema, "output"), schema);
     });
 
-    test("says so before init", () => {
+    test(`the adapter of ${name} says when it was not initialised`, () => {
       assert.throws(() => create().toTypeBox(own()), failure("EXECUTION_ERROR", /not initialized/));
       assert.throws(() => create().toTypeBox({}), /not initialized/);
     });
 
-    test("can be initialised again, also at the same time", async () => {
+    test(`the adapter of ${name} can be initialised again, also concurrently`, async () => {
       const adapter = create();
       await Promise.all([adapter.init(), adapter.init()]);
       await adapter.init();
       assert.equal(adapter.toTypeBox(own())[Kind], "String");
     });
 
-    test("refuses everything else after init, and names the wrong library", async () => {
+    test(`the adapter of ${name} refuses everything else after init, and names the wrong library`, async () => {
       const adapter = create();
       await adapter.init();
       const words = new RegExp(`not a ${name} or TypeBox schema`);
@@ -105,7 +105,7 @@ describe("Zod schemas", async () => {
   const adapter = zodAdapter();
   await adapter.init();
 
-  test("become TypeBox schemas that check", () => {
+  test("Zod schemas become TypeBox schemas that check", () => {
     const schema = adapter.toTypeBox(
       z.object({
         id: z.int().min(1),
@@ -125,7 +125,7 @@ describe("Zod schemas", async () => {
     }
   });
 
-  test("have an input and an output side", () => {
+  test("Zod schemas have an input and an output side", () => {
     const schema = z.object({ a: z.string().default("x"), b: z.string().transform(Number).pipe(z.number()) });
     assert.equal(adapter.toTypeBox(schema).required?.includes("a") ?? false, false);
     assert.equal(adapter.toTypeBox(schema, "input").properties.b[Kind], "String");
@@ -134,7 +134,7 @@ describe("Zod schemas", async () => {
     assert.equal(output.properties.b[Kind], "Number");
   });
 
-  test("may be recursive", () => {
+  test("Zod schemas may be recursive", () => {
     const node = z.object({
       value: z.string(),
       get next() {
@@ -147,18 +147,18 @@ describe("Zod schemas", async () => {
     }
   });
 
-  test("may come from zod/mini", () => {
+  test("Zod schemas may come from zod/mini", () => {
     assert.equal(Value.Check(adapter.toTypeBox(mini.object({ a: mini.string() })), { a: "a" }), true);
   });
 
-  test("of versions without Standard JSON Schema go through z.toJSONSchema", () => {
+  test("Zod schemas of versions without Standard JSON Schema go through z.toJSONSchema", () => {
     const newer = z.string().min(2);
     const standard = { vendor: "zod", version: 1, validate: newer["~standard"].validate };
     const older = { _zod: newer._zod, def: newer.def, "~standard": standard };
     assert.equal(adapter.toTypeBox(older).minLength, 2);
   });
 
-  test("that JSON Schema cannot express are refused", () => {
+  test("Zod schemas that JSON Schema cannot express are refused", () => {
     for (const schema of [z.date(), z.object({ a: z.bigint() }), z.map(z.string(), z.string())]) {
       assert.throws(
         () => adapter.toTypeBox(schema),
@@ -178,7 +178,7 @@ describe("Valibot schemas", async () => {
   const adapter = valibotAdapter();
   await adapter.init();
 
-  test("become TypeBox schemas that check", () => {
+  test("Valibot schemas become TypeBox schemas that check", () => {
     const schema = adapter.toTypeBox(
       v.object({
         id: v.pipe(v.number(), v.integer(), v.minValue(1)),
@@ -191,14 +191,14 @@ describe("Valibot schemas", async () => {
       assert.equal(Value.Check(schema, value), false);
   });
 
-  test("have an input and an output side", () => {
+  test("Valibot schemas have an input and an output side", () => {
     const schema = v.pipe(v.string(), v.transform(Number), v.number());
     assert.equal(adapter.toTypeBox(schema)[Kind], "String");
     assert.equal(adapter.toTypeBox(schema, "input")[Kind], "String");
     assert.equal(adapter.toTypeBox(schema, "output")[Kind], "Number");
   });
 
-  test("may be recursive, and tuples", () => {
+  test("Valibot schemas may be recursive, and tuples", () => {
     const node = v.object({ value: v.string(), next: v.optional(v.lazy(() => node)) });
     const schema = adapter.toTypeBox(node);
     assert.equal(Value.Check(schema, { value: "a", next: { value: "b" } }), true);
@@ -206,11 +206,11 @@ describe("Valibot schemas", async () => {
     assert.equal(adapter.toTypeBox(v.tuple([v.string(), v.number()]))[Kind], "Tuple");
   });
 
-  test("that offer Standard JSON Schema are asked for it", () => {
+  test("Valibot schemas that offer Standard JSON Schema are converted by it", () => {
     assert.equal(adapter.toTypeBox(toStandardJsonSchema(v.pipe(v.string(), v.minLength(3)))).minLength, 3);
   });
 
-  test("that JSON Schema cannot express are refused", () => {
+  test("Valibot schemas that JSON Schema cannot express are refused", () => {
     for (const schema of [
       v.date(),
       v.object({ a: v.bigint() }),

@@ -19,7 +19,7 @@ const SHARES = [
 ];
 
 for (const [name, share, makeSubjects] of SHARES) {
-  test(`${name}: everyone agrees`, async () => {
+  test(`${name}: all engines agree on random schemas and values`, async () => {
     const subjects = await makeSubjects();
     const { findings, done } = runPairs({ seed, pairs: Math.round(pairs * share), subjects });
     console.log(`${name}: OPERATIONS_SEED=${seed}, ${done} pairs, ${JSON.stringify(subjects.tally)}`);

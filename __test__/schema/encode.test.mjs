@@ -43,10 +43,11 @@ describe("values", () => {
     ["__proto__", JSON.parse('{"__proto__":1}'), ["o", null, 0, "__proto__", 1]],
   ];
   for (const [name, value, expected] of plain) {
-    test(name, () => assert.deepEqual(encode(value), { value: expected, slots: [] }));
+    test(`the encoding of a schema has ${name}`, () =>
+      assert.deepEqual(encode(value), { value: expected, slots: [] }));
   }
 
-  test("everything else stays alive in a slot", () => {
+  test("the encoding has everything that is not JSON as a live object in a slot", () => {
     class Own {}
     const live = [() => 1, /x/, new Own(), Symbol("s"), new Map(), "\ud800 alone"];
     const { value, slots } = encode(live);
@@ -54,7 +55,7 @@ describe("values", () => {
     for (const [index, slot] of slots.entries()) assert.equal(slot, live[index]);
   });
 
-  test("own enumerable string keys only, each read once", () => {
+  test("the encoding has own enumerable string keys only, each read once", () => {
     let reads = 0;
     const schema = Object.create({ inherited: 1 }, { hidden: { value: 1 } });
     Object.setPrototypeOf(schema, null);
@@ -64,7 +65,7 @@ describe("values", () => {
     assert.equal(reads, 1);
   });
 
-  test("what a getter throws is the caller's", () => {
+  test("what a getter throws during encoding reaches the caller", () => {
     const own = new Error("mine");
     const schema = {
       get type() {
@@ -79,7 +80,7 @@ describe("values", () => {
 });
 
 describe("TypeBox", () => {
-  test("kind and flags", () => {
+  test("the encoding has kind and flags of TypeBox schemas", () => {
     assert.deepEqual(encode(Type.String({ title: "t" })).value, [
       "o",
       "String",
@@ -98,7 +99,7 @@ describe("TypeBox", () => {
     assert.deepEqual(encode(transform).value, ["o", "Null", 8, "type", "null"]);
   });
 
-  test("schemas without options have a short form", () => {
+  test("the encoding has a short form for schemas without options", () => {
     assert.deepEqual(encode(Type.String()).value, ["l", "String", 0]);
     assert.deepEqual(encode(Type.Optional(Type.Any())).value, ["l", "Any", 1]);
     assert.deepEqual(encode({ [Kind]: "String" }).value, ["o", "String", 0]);
@@ -106,7 +107,7 @@ describe("TypeBox", () => {
     assert.deepEqual(encode({ [Kind]: "Any", type: undefined }).value, ["o", "Any", 0, "type", ["u"]]);
   });
 
-  test("kinds that are not TypeBox's own keep their live object", () => {
+  test("the encoding keeps the live object of kinds that are not TypeBox's own", () => {
     const schema = Type.Object({ a: { [Kind]: "Mine", x: 1 }, b: Type.Unsafe({ type: "string" }) });
     const { value, slots } = encode(schema);
     assert.deepEqual(value.at(-1), [
@@ -162,7 +163,7 @@ describe("TypeBox", () => {
 });
 
 describe("what FromSchema made", () => {
-  test("is flagged, and shows the source's keywords only", () => {
+  test("the encoding flags what FromSchema made, and has the source's keywords only", () => {
     const source = { type: ["string", "null"] };
     assert.deepEqual(encode(FromSchema(source)).value, ["o", "Union", 2, "type", ["a", "string", "null"]]);
     assert.deepEqual(encode(Type.Optional(FromSchema(source))).value, [
@@ -174,27 +175,27 @@ describe("what FromSchema made", () => {
     ]);
   });
 
-  test("booleans are booleans again, and so is items beside prefixItems", () => {
+  test("the encoding has booleans as booleans again, also items beside prefixItems", () => {
     const { value } = encode(FromSchema({ not: true, prefixItems: [false], items: false }));
     assert.deepEqual(value.slice(3), ["not", true, "prefixItems", ["a", false], "items", false]);
     const rest = encode(FromSchema({ prefixItems: [true], items: { type: "null" } })).value;
     assert.deepEqual(rest.slice(3), ["prefixItems", ["a", true], "items", ["o", "Null", 2, "type", "null"]]);
   });
 
-  test("is not confused by recursion in its helpers", () => {
+  test("the encoding of what FromSchema made is not confused by recursion in its helpers", () => {
     const { value } = encode(FromSchema({ type: "object", properties: { a: { $ref: "#" } } }));
     assert.deepEqual(value.at(-1), ["o", null, 0, "a", ["o", "Import", 3, "$ref", "#"]]);
   });
 });
 
 describe("bounds", () => {
-  test("cycles", () => {
+  test("a schema with a cycle is refused by the encoding", () => {
     const schema = Type.Object({ a: Type.String() });
     schema.properties.b = [schema];
     assert.throws(() => encodeSchema(schema), refusal(/contains itself/));
   });
 
-  test("the same object in two places is no cycle", () => {
+  test("the same object twice in a schema is no cycle", () => {
     const shared = { type: "null" };
     assert.deepEqual(encode([shared, shared]).value, [
       "a",
@@ -203,7 +204,7 @@ describe("bounds", () => {
     ]);
   });
 
-  test("depth: 512 levels and no more", () => {
+  test("a schema may have 512 levels and no more", () => {
     const nest = (levels) => {
       let value = [];
       for (let level = 1; level < levels; level += 1) value = level % 2 === 0 ? [value] : { a: value };
@@ -215,14 +216,14 @@ describe("bounds", () => {
     }
   });
 
-  test("size", () => {
+  test("a schema that is too large is refused by the encoding", () => {
     let shared = { type: "string" };
     for (let level = 0; level < 60; level += 1) shared = { a: shared, b: shared };
     assert.throws(() => encodeSchema(shared), refusal(/more than \d+ values/));
     assert.throws(() => encodeSchema(new Array(2 ** 32 - 1)), refusal(/more than \d+ values/));
   });
 
-  test("names that UTF-8 cannot hold", () => {
+  test("names with a lone surrogate are refused by the encoding", () => {
     assert.throws(() => encodeSchema({ properties: { "\udfff": {} } }), refusal(/not valid Unicode/));
     assert.deepEqual(encode({ "😀\\ud800": "\\ud800" }).value, ["o", null, 0, "😀\\ud800", "\\ud800"]);
   });

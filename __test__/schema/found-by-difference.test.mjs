@@ -83,14 +83,14 @@ test("schemas that contradict themselves leave the value as it is", () => {
   }
 });
 
-test("a default of the wrong type is not put in its own place again", () => {
+test("a default of the wrong type is not replaced by itself", () => {
   const compiled = compile(Type.Object({ a: { ...Type.Union([]), default: 3n } }));
   const { value } = compiled.normalise({});
   assert.deepEqual(value, { a: 3n });
   assert.equal(compiled.normalise(value).value, value);
 });
 
-test("properties that additionalProperties evaluated are nothing to unevaluatedProperties", () => {
+test("unevaluatedProperties ignores properties that additionalProperties evaluated", () => {
   const schema = { additionalProperties: { type: "array" }, unevaluatedProperties: { type: "object" } };
   const value = { x: [] };
   assertVerdict(schema, value, true);
@@ -104,14 +104,14 @@ test("undefined in a record and among additional properties is a value", () => {
   assert.deepEqual(Object.keys(compile(schema).normalise({ c: undefined }).value).sort(), ["b", "c"]);
 });
 
-test("unlisted properties of instances are none of a record's", () => {
+test("a record ignores unlisted properties of instances", () => {
   const schema = Type.Record(Type.String(), Type.Tuple([]), { additionalProperties: false });
   const value = /x/g;
   assertVerdict(schema, value, true);
   assert.deepEqual(compile(schema).normalise(value), { value, notes: [] });
 });
 
-test("bytes and dates that are asked for are not taken apart", () => {
+test("bytes and dates that the schema declares are not taken apart", () => {
   assertStays(Type.Intersect([Type.Object({}), Type.Uint8Array()]), new Uint8Array(2));
   assertStays(Type.Intersect([Type.Object({}), Type.Date()]), new Date(0));
 });
@@ -125,6 +125,6 @@ test("what another property requires is declared", () => {
   assert.deepEqual(compiled.normalise({ name: "n" }).value, {});
 });
 
-test("kinds that nobody registered make the value invalid, wherever they stand", () => {
+test("kinds that were not registered make the value invalid, wherever they stand", () => {
   assertVerdict(Type.Not(Type.Unsafe({ [Kind]: "test:nobody" })), 1, false);
 });

@@ -25,12 +25,13 @@ describe("input that is no schema", () => {
     "a function": () => {},
   };
   for (const [name, thing] of Object.entries(things)) {
-    test(name, () => assert.throws(() => FromSchema(thing), refusal(/FromSchema expects a JSON Schema/)));
+    test(`FromSchema refuses ${name}`, () =>
+      assert.throws(() => FromSchema(thing), refusal(/FromSchema expects a JSON Schema/)));
   }
 });
 
 describe("bounds", () => {
-  test("nesting too deep is an error", () => {
+  test("FromSchema refuses nesting that is too deep", () => {
     for (const wrap of [
       (inner) => ({ not: inner }),
       (inner) => ({ properties: { a: inner } }),
@@ -42,27 +43,27 @@ describe("bounds", () => {
     }
   });
 
-  test("nesting that is merely deep works", () => {
+  test("FromSchema takes nesting that is merely deep", () => {
     let schema = { type: "string" };
     for (let level = 0; level < 250; level += 1)
       schema = { type: "object", properties: { a: schema }, required: ["a"] };
     assert.equal(JSON.stringify(FromSchema(schema)), JSON.stringify(schema));
   });
 
-  test("an object that contains itself is an error that says where", () => {
+  test("FromSchema refuses an object that contains itself, and says where", () => {
     const schema = { type: "object", properties: { child: { type: "array" } } };
     schema.properties.child.items = schema;
     assert.throws(() => FromSchema(schema), refusal(/contains itself, at #\/properties\/child\/items/));
   });
 
-  test("objects that share their parts stay small", () => {
+  test("FromSchema does not multiply parts that objects share", () => {
     let schema = { type: "string" };
     for (let level = 0; level < 60; level += 1)
       schema = { type: "object", properties: { a: schema, b: schema } };
     assert.equal(FromSchema(schema)[Kind], "Object");
   });
 
-  test("a long chain of references in a wide schema is converted", () => {
+  test("FromSchema converts a long chain of references in a wide schema", () => {
     const convert = (size) => {
       const names = Array.from({ length: size }, (_, index) => `p${index}`);
       const source = {
@@ -89,7 +90,7 @@ describe("bounds", () => {
 describe("names", () => {
   assertNoStalls();
 
-  test("__proto__ is a property like any other", () => {
+  test("FromSchema takes __proto__ as a property like any other", () => {
     const text =
       '{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"number"}},"required":["__proto__"]}';
     const schema = FromSchema(JSON.parse(text));
@@ -110,13 +111,13 @@ describe("names", () => {
     assert.equal({}.type, undefined);
   });
 
-  test("objects without a prototype are fine", () => {
+  test("FromSchema takes objects without a prototype", () => {
     const source = Object.assign(Object.create(null), { type: "object", properties: Object.create(null) });
     source.properties.a = { type: "string" };
     assert.equal(JSON.stringify(FromSchema(source)), JSON.stringify(source));
   });
 
-  test("inherited keywords do not count", () => {
+  test("FromSchema ignores inherited keywords", () => {
     assert.equal(FromSchema(Object.create({ type: "string" }))[Kind], "Unknown");
   });
 });
@@ -154,7 +155,7 @@ describe("malformed keywords neither throw nor make TypeBox throw", () => {
     { allOf: [{ type: "object", properties: { "a(": {} } }], unevaluatedProperties: false },
   ];
   for (const source of sources) {
-    test(JSON.stringify(source), () => {
+    test(`malformed keywords do not make FromSchema or TypeBox throw: ${JSON.stringify(source)}`, () => {
       const schema = FromSchema(source);
       assert.equal(JSON.stringify(schema), JSON.stringify(source));
       for (const value of [undefined, null, true, 0, "a", [], ["a"], {}, { a: "a" }]) {
@@ -167,7 +168,7 @@ describe("malformed keywords neither throw nor make TypeBox throw", () => {
     });
   }
 
-  test("undefined in a schema's place is left out of the JSON, as before", () => {
+  test("FromSchema leaves undefined instead of a schema out of the JSON, as before", () => {
     const source = { type: "object", title: undefined, properties: { a: undefined } };
     assert.equal(JSON.stringify(FromSchema(source)), '{"type":"object","properties":{}}');
   });

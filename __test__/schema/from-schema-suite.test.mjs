@@ -38,7 +38,7 @@ function* groups() {
   }
 }
 
-test("the JSON of every schema is unchanged", { skip: withoutSuite }, () => {
+test("FromSchema leaves the JSON of every schema of the suite unchanged", { skip: withoutSuite }, () => {
   let count = 0;
   for (const [file, { description, schema }] of groups()) {
     assert.equal(JSON.stringify(FromSchema(schema)), JSON.stringify(schema), `${file}: ${description}`);
@@ -48,7 +48,7 @@ test("the JSON of every schema is unchanged", { skip: withoutSuite }, () => {
   console.log(`round trip: ${count} of ${count} schemas`);
 });
 
-test("TypeBox's own check answers", { skip: withoutSuite }, () => {
+test("TypeBox's own check works on every schema of the suite", { skip: withoutSuite }, () => {
   const unresolved = new Set();
   const required = { cases: 0, same: 0 };
   const optional = { cases: 0, same: 0 };

@@ -87,10 +87,10 @@ describe("kinds", () => {
     ["unrecognised", { type: "weird" }, "Unknown"],
   ];
   for (const [name, source, kind] of table) {
-    test(`${name} is ${kind}`, () => assert.equal(convert(source)[Kind], kind));
+    test(`FromSchema makes ${kind} of ${name}`, () => assert.equal(convert(source)[Kind], kind));
   }
 
-  test("what TypeBox can build is what TypeBox builds", () => {
+  test("FromSchema makes what TypeBox itself would build", () => {
     const schemas = [
       Type.String({ minLength: 1, format: "email", description: "d" }),
       Type.Number({ minimum: 1, exclusiveMaximum: 5, multipleOf: 0.5 }),
@@ -106,7 +106,7 @@ describe("kinds", () => {
     for (const schema of schemas) assert.deepStrictEqual(convert(JSON.parse(JSON.stringify(schema))), schema);
   });
 
-  test("properties that are not required are optional", () => {
+  test("FromSchema makes properties optional that are not required", () => {
     const { properties } = convert({ type: "object", properties: { a: string, b: string }, required: ["a"] });
     assert.equal(OptionalKind in properties.a, false);
     assert.equal(properties.b[OptionalKind], "Optional");
@@ -120,7 +120,7 @@ describe("kinds", () => {
 });
 
 describe("every keyword stays", () => {
-  test("known or not, in its order, on every level", () => {
+  test("FromSchema keeps every keyword, known or not, in its order, on every level", () => {
     convert({
       $schema: "https://json-schema.org/draft/2020-12/schema",
       "x-vendor": { deep: [1, { type: "string" }] },
@@ -145,7 +145,7 @@ describe("every keyword stays", () => {
     });
   });
 
-  test("sub-schemas are converted, in whatever keyword", () => {
+  test("FromSchema converts sub-schemas in every keyword", () => {
     const schema = convert({
       additionalProperties: string,
       allOf: [string],
@@ -176,7 +176,7 @@ describe("every keyword stays", () => {
     }
   });
 
-  test("data that looks like a schema is left alone", () => {
+  test("FromSchema leaves data alone that resembles a schema", () => {
     const data = { type: "string", $ref: "#/nowhere" };
     const schema = convert({ default: data, examples: [data], const: data, properties: { $ref: string } });
     assert.equal(schema.default, data);
@@ -184,13 +184,13 @@ describe("every keyword stays", () => {
     assert.equal(logged.length, 0);
   });
 
-  test("helpers are not enumerable", () => {
+  test("the helpers of FromSchema are not enumerable", () => {
     const schema = convert({ type: ["string", "null"] });
     assert.deepEqual(Object.keys(schema), ["type"]);
     assert.equal(Object.getOwnPropertyDescriptor(schema, "anyOf").enumerable, false);
   });
 
-  test("boolean schemas stay booleans in JSON", () => {
+  test("FromSchema leaves boolean schemas booleans in JSON", () => {
     const schema = convert({
       properties: { yes: true, no: false },
       additionalProperties: false,
@@ -297,14 +297,14 @@ describe("TypeBox's own check on the result", () => {
     ],
   ];
   for (const [name, source, valid, invalid] of cases) {
-    test(name, () => {
+    test(`TypeBox's own check on the result of FromSchema is right for ${name}`, () => {
       const schema = convert(source);
       accepts(schema, ...valid);
       refuses(schema, ...invalid);
     });
   }
 
-  test("TypeBox's compiler takes results without references", () => {
+  test("TypeBox's compiler takes results of FromSchema without references", () => {
     const check = TypeCompiler.Compile(
       convert({
         type: "object",
@@ -322,7 +322,7 @@ describe("TypeBox's own check on the result", () => {
       assert.equal(check.Check(value), false);
   });
 
-  test("TypeBox's errors and cast work too", () => {
+  test("TypeBox's errors and cast work on results of FromSchema", () => {
     const schema = convert({
       type: "object",
       properties: { a: { type: ["integer", "null"] } },
@@ -382,7 +382,7 @@ describe("references", () => {
     "a place that is no sub-schema": { $ref: "#/x-shared/list", "x-shared": { list }, $defs: { list } },
   };
   for (const [name, document] of Object.entries(documents)) {
-    test(`to ${name}`, () => {
+    test(`FromSchema follows references to ${name}`, () => {
       const schema = convert(document);
       accepts(schema, good);
       refuses(schema, bad);
@@ -390,7 +390,7 @@ describe("references", () => {
     });
   }
 
-  test("two documents with the same names do not mix", () => {
+  test("two documents with the same definition names do not mix", () => {
     const of = (type) => convert({ $ref: "#/$defs/x", $defs: { x: { type } } });
     const both = Type.Object({ a: of("string"), b: of("number") });
     accepts(both, { a: "a", b: 1 });
@@ -403,7 +403,7 @@ describe("references", () => {
     accepts(convert({ $schema: "http://json-schema.org/draft-07/schema#", ...source }), "abc");
   });
 
-  test("that lead back to themselves do not keep TypeBox turning", () => {
+  test("references that lead back to themselves do not make TypeBox loop", () => {
     const loops = [
       { $ref: "#" },
       { allOf: [{ $ref: "#" }], type: "object" },
@@ -415,7 +415,7 @@ describe("references", () => {
     for (const source of loops) assert.equal(typeof Value.Check(convert(source), {}), "boolean");
   });
 
-  test("out of the document stay TypeBox references, and are logged", () => {
+  test("references out of the document stay TypeBox references, and are logged", () => {
     const schema = convert({ type: "object", properties: { a: { $ref: "other.json#/x" } } });
     assert.equal(schema.properties.a[Kind], "Ref");
     assert.equal(logged.length, 1);
@@ -425,7 +425,7 @@ describe("references", () => {
 });
 
 describe("what cannot be represented", () => {
-  test("is Unknown with its keywords, and one log line says where", () => {
+  test("a schema that cannot be represented is Unknown with its keywords, and one log entry says where", () => {
     const schema = convert({
       type: "object",
       properties: { a: { type: "weird" }, "b/c": { if: string, else: number }, d: string },
@@ -438,7 +438,7 @@ describe("what cannot be represented", () => {
     assert.match(logged[0].message.join(""), /#\/properties\/a.*#\/properties\/b~1c/);
   });
 
-  test("schemas that accept everything by design are not worth a line", () => {
+  test("schemas that accept everything by design are not logged", () => {
     for (const source of [true, {}, { description: "anything", "x-note": 1 }, { $defs: { a: string } }])
       convert(source);
     assert.equal(logged.length, 0);
@@ -446,18 +446,18 @@ describe("what cannot be represented", () => {
 });
 
 describe("what was converted already", () => {
-  test("TypeBox schemas come back as they are, nested ones too", () => {
+  test("FromSchema returns TypeBox schemas as they are, nested ones too", () => {
     const own = Type.Date();
     assert.equal(FromSchema(own), own);
     assert.equal(FromSchema({ type: "object", properties: { own } }).properties.own, own);
   });
 
-  test("a result can be converted again", () => {
+  test("a result of FromSchema can be converted again", () => {
     const source = { prefixItems: [string], items: false, not: false };
     assert.deepStrictEqual(FromSchema(FromSchema(source)), FromSchema(source));
   });
 
-  test("results are parts for TypeBox's builder", () => {
+  test("results of FromSchema are parts for TypeBox's builder", () => {
     const schema = Type.Object({
       a: FromSchema({ enum: ["x", null] }),
       b: Type.Array(FromSchema({ type: ["string", "null"] })),
@@ -466,7 +466,7 @@ describe("what was converted already", () => {
     refuses(schema, { a: "y", b: [] }, { a: "x", b: [1] });
   });
 
-  test("a copy of a result without its helpers still carries its source", () => {
+  test("a copy of a result of FromSchema without its helpers still carries its source", () => {
     const source = { enum: ["x", null] };
     assert.equal(Type.Optional(FromSchema(source))[Source], source);
   });

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { assertIsSchema, CallError, FromSchema } from "@alkdev/operations";
 import { Kind, Type } from "@sinclair/typebox";
 
-test("TypeBox schemas pass, whoever tagged them", () => {
+test("the schema guard accepts TypeBox schemas, however they were tagged", () => {
   for (const schema of [
     Type.String(),
     Type.Date(),
@@ -16,7 +16,7 @@ test("TypeBox schemas pass, whoever tagged them", () => {
   }
 });
 
-test("anything else is refused, with the way out", () => {
+test("the schema guard refuses anything else, with what to do", () => {
   const things = [
     null,
     undefined,
@@ -41,7 +41,7 @@ test("anything else is refused, with the way out", () => {
   }
 });
 
-test("the context is named", () => {
+test("the schema guard names the context", () => {
   assert.throws(
     () => assertIsSchema({}, "users.get input"),
     /Not a valid TypeBox schema for users\.get input/,

@@ -161,7 +161,7 @@ function deep(levels) {
   return value;
 }
 
-test("cycles and values of 100,000 levels give an answer or an error", () => {
+test("cycles and values of 100,000 levels give a result or an error", () => {
   const cycle = {};
   cycle.next = cycle;
   const list = [];
@@ -213,7 +213,7 @@ test("cycles and values of 100,000 levels give an answer or an error", () => {
   assertVerdict(compiled, deep(100), true, "afterwards");
 });
 
-test("what a getter throws arrives as it is", () => {
+test("what a getter throws during a check reaches the caller as it is", () => {
   for (const thrown of [
     new Error("mine"),
     "a string",
@@ -255,7 +255,7 @@ test("what a getter throws arrives as it is", () => {
   }
 });
 
-test("proxies: their traps answer, and what these throw arrives", () => {
+test("a check uses the traps of proxies, and what these throw reaches the caller", () => {
   const schema = Type.Object(
     { a: Type.String(), b: Type.Optional(Type.Number()) },
     { additionalProperties: false },
@@ -354,7 +354,7 @@ test("schemas that refer to themselves in place are refused or end", () => {
   }
 });
 
-test("patterns that backtrack without end come to one", async () => {
+test("patterns that backtrack without end are bounded", async () => {
   const text = `${"a".repeat(50_000)}!`;
   for (const pattern of [
     "^(a+)+$",
@@ -386,7 +386,7 @@ test("patterns that backtrack without end come to one", async () => {
   }
 });
 
-test("a bad schema harms nobody else", () => {
+test("a bad schema harms no other", () => {
   for (const schema of [
     { pattern: "(" },
     { $ref: "http://example.com/none" },
@@ -410,7 +410,7 @@ const ENDLESS = [
   "conditions in conditions",
 ];
 
-test("a schema from outside that would hold the thread ends as too much work, and says so", async () => {
+test("a schema from outside that would block the thread ends as too much work, and says so", async () => {
   for (const name of ENDLESS) {
     const { schema, value } = attacks[name];
     await turn();
@@ -434,7 +434,7 @@ test("a schema from outside that would hold the thread ends as too much work, an
   }
 });
 
-test("a large answer is checked, by the walk or by emitted code", () => {
+test("a large value is checked, by the walk or by emitted code", () => {
   const items = {
     type: "object",
     required: ["id"],

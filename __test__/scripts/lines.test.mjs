@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { codeLines, room, testModules } from "../../scripts/lines.mjs";
 
 describe("npm run lines", () => {
-  it("counts crates as a whole, and the facade by folder", () => {
+  it("npm run lines counts crates as a whole, and the facade by folder", () => {
     assert.equal(room("crates/operations-core/src/registry/mod.rs"), "crates/operations-core");
     assert.equal(room("src/live/host.rs"), "src");
     assert.equal(room("src/lib.rs"), "src");
@@ -13,7 +13,7 @@ describe("npm run lines", () => {
     assert.equal(room("facade/mcp/operations.ts"), "facade/mcp");
   });
 
-  it("leaves out tests, and what users do not get", () => {
+  it("npm run lines omits tests, and what users do not get", () => {
     for (const path of [
       "crates/operations-core/src/call/pending/tests.rs",
       "crates/operations-core/tests/it/registry.rs",
@@ -24,7 +24,7 @@ describe("npm run lines", () => {
     }
   });
 
-  it("leaves out a file that is a module for tests alone", () => {
+  it("npm run lines omits a file that is a module for tests alone", () => {
     const text = "mod call;\n#[cfg(test)]\npub(crate) mod scripted;\n";
     assert.deepEqual(testModules("crates/a/src/client/mod.rs", text), ["crates/a/src/client/scripted.rs"]);
     assert.deepEqual(testModules("crates/a/src/client.rs", text), ["crates/a/src/client/scripted.rs"]);
@@ -33,14 +33,14 @@ describe("npm run lines", () => {
     ]);
   });
 
-  it("leaves out comments and blank lines", () => {
+  it("npm run lines omits comments and blank lines", () => {
     assert.equal(
       codeLines("/** what\n * it is */\nconst a = 1;\n\n// why\n  /* one */\nconst b = 2; // both\n"),
       2,
     );
   });
 
-  it("leaves out what is compiled for tests alone, wherever it stands", () => {
+  it("npm run lines omits what is compiled for tests alone", () => {
     const rust = [
       "struct Lines {",
       "    #[cfg(test)]",

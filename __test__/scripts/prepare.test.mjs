@@ -9,7 +9,7 @@ const script = fileURLToPath(new URL("../../scripts/prepare.mjs", import.meta.ur
 const { _PACOTE_NO_PREPARE_, ...env } = process.env;
 
 describe("prepare", () => {
-  it("says what to do where npm installs from a git address", async () => {
+  it("prepare says what to do when npm installs from a git address", async () => {
     const { code, stderr } = await runNode([script], { env: { ...env, _PACOTE_NO_PREPARE_: "x" } });
     assert.equal(code, 1);
     assert.match(stderr, /cannot be installed from a git address/);
@@ -17,13 +17,13 @@ describe("prepare", () => {
     assert.match(stderr, /npm install pack\/\*\.tgz/);
   });
 
-  it("says how a release is published", async () => {
+  it("prepare says how a release is published", async () => {
     const { code, stderr } = await runNode([script, "--publish"], { env });
     assert.equal(code, 1);
     assert.match(stderr, /push a tag/);
   });
 
-  it("has nothing against a clone", async () => {
+  it("prepare accepts a clone", async () => {
     assert.deepEqual(await runNode([script], { env }), { code: 0, signal: null, stdout: "", stderr: "" });
   });
 });

@@ -8,7 +8,7 @@ const folder = new URL("../../.github/workflows/", import.meta.url);
 
 describe("the actions of the workflows", () => {
   for (const name of readdirSync(folder)) {
-    it(`are pinned by commit in ${name}`, () => {
+    it(`the actions of the workflows are pinned by commit in ${name}`, () => {
       const used = [...readFileSync(new URL(name, folder), "utf8").matchAll(/uses: (.+)$/gm)];
       assert.ok(used.length > 0);
       const loose = used

@@ -75,7 +75,7 @@ function* framesIn(bytes) {
 }
 
 describe("HTTP/2", () => {
-  it("frames that are made here are a request to the server", async () => {
+  it("HTTP/2 frames made by hand are a request to the server", async () => {
     const { url } = await serving([operation({ name: "it" })], { tls: { certFile, keyFile } });
     const options = { port: Number(new URL(url).port), host: "127.0.0.1", servername: "localhost" };
     const socket = connectTls({ ...options, ca, ALPNProtocols: ["h2"] });
@@ -110,7 +110,7 @@ describe("HTTP/2", () => {
       (n) => (n === 0 ? frame(HEADERS, END_STREAM, 1, request("/")) : frame(CONTINUATION, 0, 1)),
     ],
   ]) {
-    it(`${what}: the connection is cut, and others are served`, async () => {
+    it(`HTTP/2 ${what}: the connection is cut, and others are served`, async () => {
       let running = 0;
       const slow = operation({
         name: "slow",
@@ -132,7 +132,7 @@ describe("HTTP/2", () => {
     });
   }
 
-  it("pings and settings without an end are answered, or the connection is cut; nothing grows", async () => {
+  it("endless HTTP/2 pings and settings are acknowledged, or the connection is cut; memory does not grow", async () => {
     const { url, stats } = await serving([operation({ name: "it" })], { tls: { certFile, keyFile } });
     const before = process.memoryUsage.rss();
     await flood(
@@ -147,7 +147,7 @@ describe("HTTP/2", () => {
 });
 
 describe("a pipeline", () => {
-  it("is answered in its order, and one after the other", async () => {
+  it("pipelined requests are answered in order, one after the other", async () => {
     let [running, most] = [0, 0];
     const slow = operation({
       name: "slow",
@@ -186,12 +186,12 @@ describe("JSON that means two things", () => {
     return { status: response.status, body: await response.json() };
   };
 
-  it("has the last of members with one name, as JSON.parse has it", async () => {
+  it("JSON with one member name twice has the last value, as with JSON.parse", async () => {
     const { body } = await sent('{"a":1,"b":2,"a":3}');
     assert.equal(body.input, '{"a":3,"b":2}');
   });
 
-  it("has __proto__ as a name like any other", async () => {
+  it("JSON may have __proto__ as a member name like any other", async () => {
     const { body } = await sent(
       '{"__proto__":{"isAdmin":true},"constructor":{"prototype":{"isAdmin":true}}}',
     );
@@ -199,7 +199,7 @@ describe("JSON that means two things", () => {
     assert.equal({}.isAdmin, undefined);
   });
 
-  it("has numbers that no computer can hold", async () => {
+  it("JSON numbers beyond what a double can hold are refused or preserved", async () => {
     for (const number of [
       "1e999999999",
       "9".repeat(100_000),
@@ -211,14 +211,14 @@ describe("JSON that means two things", () => {
     }
   });
 
-  it("is as deep as it may be, and not deeper", async () => {
+  it("JSON is parsed up to the depth limit, and refused beyond", async () => {
     for (const depth of [100, 5_000, 100_000]) {
       const { status } = await sent(`${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`);
       assert.ok(depth > 100 ? status === 400 : status === 200, `${depth}: ${status}`);
     }
   });
 
-  it("is refused as a message of MCP, or means the same", async () => {
+  it("JSON with two meanings is refused as an MCP message, or means the same", async () => {
     const { url } = await serving([echo], { doors: { mcp: { name: "t", version: "1" } } });
     const headers = { accept: "application/json, text/event-stream", "content-type": "application/json" };
     for (const body of [
@@ -236,7 +236,7 @@ describe("JSON that means two things", () => {
 });
 
 describe("a path", () => {
-  it("leads to one operation, however it is written, or to none", async () => {
+  it("a path leads to one operation, however it is written, or to no operation", async () => {
     let calls = 0;
     const secret = operation({
       name: "secret",

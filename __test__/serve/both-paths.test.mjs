@@ -91,7 +91,7 @@ const told = (body) =>
     .replace(/"timestamp":\d+/g, '"timestamp":0');
 
 describe("an imported operation", () => {
-  it("gives the same, whoever answers", async () => {
+  it("an imported operation gives the same responses from native code and from JavaScript", async () => {
     const api = await upstream(({ url }, response) => {
       const [status, contentType, body] = ANSWERS[url.split("/").at(-1)];
       response.writeHead(status, { ...(contentType && { "content-type": contentType }), etag: '"1"' });
@@ -130,7 +130,7 @@ describe("an imported operation", () => {
 });
 
 describe("an MCP tool", () => {
-  it("gives the same, whoever answers", async () => {
+  it("an MCP tool gives the same responses from native code and from JavaScript", async () => {
     const server = fileURLToPath(new URL("../../examples/mcp-server.mjs", import.meta.url));
     const clients = [];
     after(() => Promise.all(clients.map((client) => client.close())));

@@ -30,7 +30,7 @@ const add = operation({
 });
 
 describe("openapi-fetch", () => {
-  it("calls what the document tells of", async () => {
+  it("openapi-fetch calls what the document describes", async () => {
     const { url } = await serving([find, add]);
     const { servers } = await (await fetch(`${url}/api/openapi.json`)).json();
     const client = createClient({ baseUrl: new URL(servers[0].url, url).href });
@@ -48,7 +48,7 @@ describe("openapi-fetch", () => {
 });
 
 describe("eventsource", () => {
-  it("reads a subscription, and comes back to where it was", async () => {
+  it("eventsource reads a subscription, and resumes where it was", async () => {
     const seen = [];
     const ended = deferred();
     const count = subscription({
@@ -91,7 +91,7 @@ describe("eventsource", () => {
 });
 
 describe("undici", () => {
-  it("keeps its connection, sends bodies in pieces, and reads streams", async () => {
+  it("undici reuses its connection, sends chunked bodies, and reads streams", async () => {
     const { url, stats } = await serving([
       find,
       add,

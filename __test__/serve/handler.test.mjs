@@ -38,7 +38,7 @@ const json = (input) => ({
 });
 
 describe("createHandler", () => {
-  it("answers requests without a port", async () => {
+  it("createHandler answers requests without a port", async () => {
     const { fetch } = handling([greet]);
     const response = await fetch(new Request("http://localhost/api/demo/greet", json({ name: "Ada" })));
     assert.equal(response.status, 200);
@@ -50,7 +50,7 @@ describe("createHandler", () => {
     assert.equal((await fetch(new Request("http://evil.example/api/demo/greet?name=Bob"))).status, 403);
   });
 
-  it("takes bodies in pieces, and no more than it may", async () => {
+  it("createHandler takes chunked bodies, up to the size limit", async () => {
     const size = operation({ name: "size", handler: (input) => input.length });
     const { fetch } = handling([size], { maxBodyBytes: 1_000_000 });
     const send = (pieces) => {
@@ -82,7 +82,7 @@ describe("createHandler", () => {
     assert.ok(sent() < 200, `${sent()} pieces were read`);
   });
 
-  it("gives a stream as fast as it is read", async () => {
+  it("createHandler gives a stream as fast as it is read", async () => {
     let made = 0;
     const ended = deferred();
     const numbers = subscription({
@@ -107,7 +107,7 @@ describe("createHandler", () => {
     await ended.promise;
   });
 
-  it("ends the call when its request is given up", async () => {
+  it("createHandler aborts the call when its request is aborted", async () => {
     const aborted = deferred();
     const started = deferred();
     const slow = operation({
@@ -129,7 +129,7 @@ describe("createHandler", () => {
     await assert.rejects(fetch(new Request(request.url, { signal: controller.signal })), { code: "ABORTED" });
   });
 
-  it("says what is wrong with its options", () => {
+  it("createHandler says what is wrong with its options", () => {
     const registry = new OperationRegistry();
     for (const [options, message] of [
       [{}, "createHandler: doors must be an object, not undefined"],
@@ -143,7 +143,7 @@ describe("createHandler", () => {
     assert.throws(() => createHandler({}, { doors: { http: true } }), /an OperationRegistry is needed/);
   });
 
-  it("takes nothing new once it is closed, and does not wait for what was given up", async () => {
+  it("createHandler takes no requests after close, and does not wait for those that were aborted", async () => {
     const handler = handling([greet]);
     const given = new Request("http://localhost/api/demo/greet?name=Ada", { signal: AbortSignal.abort() });
     await assert.rejects(handler.fetch(given), { code: "ABORTED" });
@@ -154,7 +154,7 @@ describe("createHandler", () => {
     assert.equal((await late.json()).details.reason, "closing");
   });
 
-  it("answers when somebody else reads the body", async () => {
+  it("createHandler answers when something else reads the body", async () => {
     const handler = handling([greet]);
     const request = new Request("http://localhost/api/demo/greet", {
       method: "POST",
@@ -165,7 +165,7 @@ describe("createHandler", () => {
     assert.equal((await handler.fetch(request)).status, 400);
   });
 
-  it("does not wait for ever for a small body", async () => {
+  it("createHandler does not wait for a small body without limit", async () => {
     const handler = handling([greet], { requestTimeout: 50 });
     const never = new ReadableStream({ pull: () => new Promise(() => {}) });
     const request = new Request("http://localhost/api/demo/greet", {
@@ -177,7 +177,7 @@ describe("createHandler", () => {
     assert.equal((await handler.fetch(request)).status, 408);
   });
 
-  it("waits for running calls when it is closed, and keeps nothing alive", async () => {
+  it("createHandler waits for running calls when it is closed, and keeps no process alive", async () => {
     const script = `
       import { OperationRegistry } from "@alkdev/operations";
       import { createHandler } from "@alkdev/operations/serve";
@@ -199,7 +199,7 @@ describe("createHandler", () => {
   });
 });
 
-it("a stream that nobody reads keeps no process alive", async () => {
+it("a stream that is not read keeps no process alive", async () => {
   const script = `
     import { FromSchema, OperationRegistry } from "@alkdev/operations";
     import { createHandler } from "@alkdev/operations/serve";
@@ -220,7 +220,7 @@ it("a stream that nobody reads keeps no process alive", async () => {
 });
 
 describe("toNodeListener", () => {
-  it("listens once for the end of a connection, however often its client is slow", async () => {
+  it("toNodeListener listens once for the end of a connection, however often its client is slow", async () => {
     const warnings = [];
     const onWarning = (warning) => warnings.push(warning.name);
     process.on("warning", onWarning);
@@ -246,7 +246,7 @@ describe("toNodeListener", () => {
     assert.deepEqual(warnings, []);
   });
 
-  it("refuses paths that mean something else to what looked at them before", async () => {
+  it("toNodeListener refuses paths that mean something else to a proxy before it", async () => {
     const server = createServer(toNodeListener(handling([greet])));
     await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
     after(() => server.close());
@@ -270,7 +270,7 @@ describe("toNodeListener", () => {
 /** The same requests, whoever has the server. */
 function sameEverywhere(name, start) {
   describe(name, () => {
-    it("serves calls, streams and errors", async () => {
+    it(`${name} serves calls, streams and errors`, async () => {
       const ended = deferred();
       const ticks = subscription({
         name: "ticks",

@@ -36,7 +36,7 @@ describe("requests that mean two things", () => {
     ["a bad size of a piece", "transfer-encoding: chunked", `zz\r\n\r\n${SMUGGLED}`],
     ["an enormous piece", "transfer-encoding: chunked", `ffffffffffffffff\r\n${SMUGGLED}`],
   ]) {
-    it(`${what}: nothing is smuggled in`, async () => {
+    it(`no request is smuggled in with ${what}`, async () => {
       const { calls, operations } = counting();
       const { url, stats } = await serving(operations, { requestTimeout: 200 });
       const request = `POST /api/test/open HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${headers}\r\n\r\n${body}`;
@@ -51,7 +51,7 @@ describe("requests that mean two things", () => {
 });
 
 describe("requests that are too much", () => {
-  it("more headers, or longer ones, than are taken", async () => {
+  it("requests with too many headers, or too long ones, are refused", async () => {
     const { calls, operations } = counting();
     const { url } = await serving(operations);
     const many = Array.from({ length: 5_000 }, (_, n) => `x-${n}: y`).join("\r\n");
@@ -89,7 +89,7 @@ describe("requests that are too much", () => {
     ["nothing but space", "   "],
     ["a byte order mark", "\ufeff{}"],
   ]) {
-    it(`a body that is ${what} is refused, and the connection goes on`, async () => {
+    it(`a body that is ${what} is refused, and the connection stays usable`, async () => {
       const { calls, operations } = counting();
       const { url } = await serving(operations);
       const response = await fetch(`${url}/api/test/open`, {
@@ -105,7 +105,7 @@ describe("requests that are too much", () => {
     });
   }
 
-  it("bodies of another type are refused", async () => {
+  it("bodies of another media type are refused", async () => {
     const { calls, operations } = counting();
     const { url } = await serving(operations);
     for (const type of [
@@ -123,7 +123,7 @@ describe("requests that are too much", () => {
     assert.equal(calls.open, 0);
   });
 
-  it("paths and queries of any kind are answered", async () => {
+  it("paths and queries of any kind get a response", async () => {
     const find = operation({ name: "find", inputSchema: Type.Object({ a: Type.Optional(Type.String()) }) });
     const { url } = await serving([find]);
     for (const target of [
@@ -146,7 +146,7 @@ describe("requests that are too much", () => {
 });
 
 describe("clients that take their time", () => {
-  it("are hung up on: those who send their headers bit by bit, and those who do so with their bodies", async () => {
+  it("clients that send headers or bodies byte by byte are disconnected", async () => {
     const { calls, operations } = counting();
     const { url, stats } = await serving(operations, { requestTimeout: 100 });
     const { port } = new URL(url);
@@ -172,7 +172,7 @@ describe("clients that take their time", () => {
     assert.equal(calls.open, 0);
   });
 
-  it("and vanish in the middle of a stream: nothing of it is left", async () => {
+  it("a client that vanishes in the middle of a stream leaves nothing behind", async () => {
     const COUNT = 100;
     let [begun, ended] = [0, 0];
     const [allBegun, allEnded] = [deferred(), deferred()];
@@ -206,7 +206,7 @@ describe("clients that take their time", () => {
 });
 
 describe("many connections", () => {
-  it("at once, as far as there are files for them", async () => {
+  it("many connections at once are served, as far as there are file descriptors", async () => {
     const limit =
       process.platform === "win32" ? 2_000 : Number(execFileSync("sh", ["-c", "ulimit -n"])) || 1_000_000;
     // Both ends are in this process.

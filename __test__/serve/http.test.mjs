@@ -23,7 +23,7 @@ const greet = operation({
 });
 
 describe("a local operation", () => {
-  it("takes its input as JSON and gives its data as JSON", async () => {
+  it("a local operation takes its input as JSON and gives its data as JSON", async () => {
     const { post } = await serving([greet]);
     const response = await post("demo/greet", { name: "Ada" });
     assert.equal(response.status, 200);
@@ -31,7 +31,7 @@ describe("a local operation", () => {
     assert.deepEqual(await response.json(), { text: "Hello Ada" });
   });
 
-  it("gives its envelope to those who ask for it", async () => {
+  it("a local operation returns its envelope to clients that accept it", async () => {
     const { post } = await serving([greet]);
     const accept = "application/vnd.alkdev.envelope+json";
     const response = await post("demo/greet", { name: "Ada" }, { headers: { accept } });
@@ -41,7 +41,7 @@ describe("a local operation", () => {
     assert.equal(meta.operationId, "demo.greet");
   });
 
-  it("is told who calls, and nothing that would let strangers in", async () => {
+  it("a local operation gets the caller's identity, and no trust", async () => {
     const seen = deferred();
     const look = operation({ name: "look", handler: (_, context) => void seen.resolve(context) });
     const { post } = await serving([look]);
@@ -64,7 +64,7 @@ describe("a local operation", () => {
     assert.equal(typeof context.env.test.look, "function");
   });
 
-  it("sends binary data as it is", async () => {
+  it("a local operation sends binary data as it is", async () => {
     const bytes = operation({ name: "bytes", handler: () => new Uint8Array([0, 255, 7]) });
     const png = operation({
       name: "png",
@@ -97,7 +97,7 @@ describe("a local operation", () => {
       },
     });
   for (const [what, error, status, code, detail] of [
-    ["an Error", new Error("broken"), 500, "EXECUTION_ERROR", "broken"],
+    ["an Error", new Error("broken"), 500, "EXECUTION_ERROR", "The operation failed"],
     ["something else", 7, 500, "UNKNOWN_ERROR", "The operation failed"],
     ["a declared error", new Error("NO_TASK: 7"), 404, "NO_TASK", "NO_TASK: 7"],
     ["one without a status", new CallError("LATER", "not now"), 500, "LATER", "not now"],
@@ -110,7 +110,7 @@ describe("a local operation", () => {
       "HTTP 401",
     ],
   ]) {
-    it(`that throws ${what} is answered with ${status}`, async () => {
+    it(`a local operation that throws ${what} is answered with ${status}`, async () => {
       const { post } = await serving([failing(error)]);
       const response = await post("test/failing");
       assert.equal(response.status, status);
@@ -123,7 +123,7 @@ describe("a local operation", () => {
     });
   }
 
-  it("refuses what does not fit its schema, and says what", async () => {
+  it("a local operation refuses input that does not fit its schema, with the paths", async () => {
     const { post } = await serving([greet]);
     const response = await post("demo/greet", { name: 7 });
     assert.equal(response.status, 400);
@@ -133,7 +133,7 @@ describe("a local operation", () => {
     assert.equal(problem.mayHaveRun, false);
   });
 
-  it("is closed to those who may not, and not there if it is internal or not chosen", async () => {
+  it("a local operation is closed to callers without its scopes, and not found if it is internal or not served", async () => {
     const secret = operation({ name: "secret", accessControl: { requiredScopes: ["admin"] } });
     const internal = operation({ name: "internal", visibility: "internal" });
     const hidden = operation({ name: "hidden" });
@@ -152,7 +152,7 @@ describe("a local operation", () => {
     assert.equal((await post("test/later")).status, 204);
   });
 
-  it("is chosen anew when another takes its place, before that can be called", async () => {
+  it("the operations filter runs again when an operation is replaced, before the new one can be called", async () => {
     const tagged = (tag) => operation({ name: "it", tags: [tag], handler: () => tag });
     const { post, registry } = await serving([tagged("public")], {
       operations: ({ tags }) => tags.includes("public"),
@@ -166,7 +166,7 @@ describe("a local operation", () => {
     assert.equal((await post("test/it")).status, 404);
   });
 
-  it("whose client goes sees its signal aborted", async () => {
+  it("a local operation's signal is aborted when its client disconnects", async () => {
     const aborted = deferred();
     const started = deferred();
     const slow = operation({
@@ -188,7 +188,7 @@ describe("a local operation", () => {
     while (stats().running > 0) await setImmediate();
   });
 
-  it("that takes too long is ended", async () => {
+  it("a local operation that takes too long is ended", async () => {
     const aborted = deferred();
     const slow = operation({
       name: "slow",
@@ -206,7 +206,7 @@ describe("a local operation", () => {
 });
 
 describe("a subscription", () => {
-  it("is an event stream, with an error at its end", async () => {
+  it("a subscription over HTTP is an event stream, with an error at its end", async () => {
     const seen = deferred();
     const ticks = subscription({
       name: "ticks",
@@ -227,7 +227,7 @@ describe("a subscription", () => {
     assert.equal(await seen.promise, "6");
   });
 
-  it("takes any number as that of the last event", async () => {
+  it("a subscription over HTTP accepts any Last-Event-ID", async () => {
     const one = subscription({
       name: "one",
       handler: async function* () {
@@ -239,7 +239,7 @@ describe("a subscription", () => {
     assert.equal(await response.text(), "id: 0\ndata: 1\n\n");
   });
 
-  it("ends when its client goes, and its finally runs", async () => {
+  it("a subscription over HTTP ends when its client disconnects, and its finally runs", async () => {
     const ended = deferred();
     const endless = subscription({
       name: "endless",
@@ -259,7 +259,7 @@ describe("a subscription", () => {
     await ended.promise;
   });
 
-  it("ends when its server closes", async () => {
+  it("a subscription over HTTP ends when its server closes", async () => {
     const ended = deferred();
     const waiting = subscription({
       name: "waiting",
@@ -288,7 +288,7 @@ describe("an imported operation", () => {
     },
   };
 
-  it("is answered while JavaScript is busy", async () => {
+  it("an imported operation is answered while JavaScript is busy", async () => {
     const api = await upstream((request, response) => {
       response.setHeader("etag", '"7"');
       response.setHeader("set-cookie", "a=b");
@@ -327,7 +327,7 @@ describe("an imported operation", () => {
     }
   });
 
-  it("passes through middleware, and without it does not", async () => {
+  it("an imported operation passes through middleware, and is native without it", async () => {
     const api = await upstream((_, response) => sendJson(response, { url: "u", n: 1 }));
     const imported = FromOpenAPI(documentOf(paths), { namespace: "api", baseUrl: api.url });
     const { registry, post } = await serving(imported);
@@ -342,7 +342,7 @@ describe("an imported operation", () => {
     assert.deepEqual(seen, [["api.item", true]]);
   });
 
-  it("gives no headers of its server away but those that are allowed", async () => {
+  it("an imported operation forwards only the upstream headers that are allowed", async () => {
     const api = await upstream((request, response) => {
       response.setHeader("x-internal", "secret");
       response.setHeader("etag", '"7"');
@@ -355,17 +355,17 @@ describe("an imported operation", () => {
     const { details } = await (await post("api/item", { id: "bad" })).json();
     assert.equal(details.statusCode, 500);
     assert.deepEqual(details.headers, { etag: '"7"' });
-    // An answer that is not as declared is in the details of its refusal.
+    // Of an answer that is not as declared, its refusal says where it came from and no more.
     const schema = { type: "object", required: ["n"], properties: { n: { type: "string", pattern: "^x" } } };
     const declared = structuredClone(paths);
     declared["/items/{id}"].get.responses[200].content["application/json"].schema = schema;
     const config = { namespace: "strict", baseUrl: api.url, output: "strict" };
     const strict = await serving(FromOpenAPI(documentOf(declared), config));
     const refused = await (await strict.post("strict/item", { id: "good" })).json();
-    assert.deepEqual(refused.details.envelope.meta.headers, { etag: '"7"' });
+    assert.deepEqual(refused.details.envelope, { meta: { source: "http" } });
   });
 
-  it("does not tell strangers where its server is", async () => {
+  it("an imported operation does not show strangers the address of its server", async () => {
     const gone = createServer();
     await new Promise((resolve) => gone.listen(0, "127.0.0.1", resolve));
     const { port } = gone.address();
@@ -381,7 +381,7 @@ describe("an imported operation", () => {
     }
   });
 
-  it("whose server refuses our credentials is a bad gateway, not a 401", async () => {
+  it("an upstream 401 is a bad gateway for the caller, not a 401", async () => {
     const api = await upstream((_, response) => {
       response.writeHead(401, { "www-authenticate": "Basic", "content-type": "application/json" });
       response.end("{}");
@@ -397,7 +397,7 @@ describe("an imported operation", () => {
 });
 
 describe("a server", () => {
-  it("is not for strangers", async () => {
+  it("a server refuses foreign hosts and origins", async () => {
     const { url } = await serving([greet]);
     const { host } = new URL(url);
     const request = (headers) =>
@@ -410,7 +410,7 @@ describe("a server", () => {
     );
   });
 
-  it("takes bodies of a size that it can hold", async () => {
+  it("a server takes bodies up to its size limit", async () => {
     const { post } = await serving([greet], { maxBodyBytes: 100 });
     assert.equal((await post("demo/greet", { name: "x".repeat(50) })).status, 200);
     assert.equal((await post("demo/greet", { name: "x".repeat(100) })).status, 413);
@@ -432,13 +432,13 @@ describe("a server", () => {
     assert.ok([413, "cut off"].includes(outcome), outcome);
   });
 
-  it("hangs up on those who send nothing", async () => {
+  it("a server disconnects clients that send nothing", async () => {
     const { url } = await serving([greet], { requestTimeout: 50 });
     assert.equal(await raw(url, ""), "");
     assert.doesNotMatch(await raw(url, "POST /api/demo/greet HTTP/1.1\r\nhost: loc"), / 200 /);
   });
 
-  it("does so much at a time", async () => {
+  it("a server runs no more calls at a time than its limit", async () => {
     const release = deferred();
     const begun = deferred();
     const slow = operation({
@@ -461,7 +461,7 @@ describe("a server", () => {
     for (const sent of [first, second]) assert.equal(await (await sent).json(), "done");
   });
 
-  it("finishes what it has begun, and is gone", async () => {
+  it("a server that closes finishes running calls first", async () => {
     const begun = deferred();
     const release = deferred();
     const slow = operation({
@@ -482,7 +482,7 @@ describe("a server", () => {
     await served[Symbol.asyncDispose]();
   });
 
-  it("keeps a process alive until it is closed, and no longer", async () => {
+  it("a server keeps a process alive until it is closed, and no longer", async () => {
     const script = `
       import { OperationRegistry } from "@alkdev/operations";
       import { serve } from "@alkdev/operations/serve";
@@ -495,7 +495,7 @@ describe("a server", () => {
     assert.equal(stdout, "closed\nexit\n");
   });
 
-  it("says what is wrong with its options, and with its port", async () => {
+  it("a server says what is wrong with its options, and with its port", async () => {
     const { registry, url } = await serving([greet]);
     const port = Number(new URL(url).port);
     for (const [options, message] of [

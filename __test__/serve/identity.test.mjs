@@ -17,8 +17,11 @@ const BOB = { id: "bob", scopes: ["write"], resources: { "task:1": ["read"] } };
 const bearer = (token) => ({ headers: { authorization: `Bearer ${token}` } });
 
 describe("tokens", () => {
-  it("say who calls, to access rules and to handlers", async () => {
-    const { post } = await serving([whoami, secret], { tokens: { "ada-token": ADA, "bob-token": BOB } });
+  it("tokens identify callers to access rules and to handlers", async () => {
+    const { post } = await serving([whoami, secret], {
+      tokens: { "ada-token": ADA, "bob-token": BOB },
+      anonymous: true,
+    });
     assert.deepEqual(await (await post("test/whoami", {}, bearer("ada-token"))).json(), ADA);
     assert.equal(await (await post("test/whoami", {})).json(), null);
     assert.equal((await post("test/secret", {}, bearer("ada-token"))).status, 200);
@@ -32,7 +35,7 @@ describe("tokens", () => {
     assert.equal(wrong.headers.get("www-authenticate"), 'Bearer error="invalid_token"');
   });
 
-  it("are not quoted when something is wrong with them", async () => {
+  it("tokens are not quoted in errors about them", async () => {
     const { registry } = await serving([whoami]);
     for (const tokens of [{ "my-secret": { id: 7 } }, { "my-secret\n": ADA }]) {
       await assert.rejects(serve(registry, { doors: { http: true }, tokens }), (error) => {
@@ -47,9 +50,10 @@ describe("tokens", () => {
 });
 
 describe("identify", () => {
-  it("is asked with the request, and may take its time", async () => {
+  it("identify gets the request, and may be async", async () => {
     const seen = [];
     const { post } = await serving([whoami], {
+      anonymous: true,
       identify: async (request) => {
         await new Promise(setImmediate);
         seen.push([request.method, request.url, request.headers.get("X-User")]);
@@ -66,7 +70,7 @@ describe("identify", () => {
     ]);
   });
 
-  it("is not asked again while its answer holds, for requests that it could not tell apart", async () => {
+  it("identify is not called again while its result is valid, for requests that it could not distinguish", async () => {
     let asked = 0;
     const { post } = await serving([whoami], {
       identify: ({ headers }) => {
@@ -91,7 +95,7 @@ describe("identify", () => {
     assert.equal(asked, 3);
   });
 
-  it("that goes through all headers is asked for each that differs", async () => {
+  it("an identify that reads all headers is called for each request that differs", async () => {
     let asked = 0;
     const { post } = await serving([whoami], {
       identify: ({ headers }) => {
@@ -119,7 +123,7 @@ describe("an identify that fails lets nobody in", () => {
     ["returns what is no identity", () => ({ id: "ada" }), 500],
     ["returns an odd maxAge", () => ({ identity: ADA, maxAge: "long" }), 500],
   ]) {
-    it(`when it ${what}`, async () => {
+    it(`an identify that ${what} lets no caller in`, async () => {
       let ran = false;
       const open = operation({
         name: "open",
@@ -137,7 +141,7 @@ describe("an identify that fails lets nobody in", () => {
 });
 
 describe("OAuth", () => {
-  it("tells clients where to get a token", async () => {
+  it("OAuth metadata says where clients get a token", async () => {
     const oauth = {
       resource: "https://api.example.com/mcp",
       authorizationServers: ["https://login.example.com"],
@@ -161,7 +165,7 @@ describe("OAuth", () => {
 });
 
 describe("limits per caller", () => {
-  it("keep one caller from taking every place", async () => {
+  it("limits per caller keep one caller from using every permit", async () => {
     const begun = deferred();
     const held = deferred();
     const slow = operation({
@@ -182,7 +186,7 @@ describe("limits per caller", () => {
 });
 
 describe("everybody", () => {
-  it("may ask for health, and for numbers where nobody is known", async () => {
+  it("health and, without authentication, metrics are open to everyone", async () => {
     const { url } = await serving([whoami]);
     assert.deepEqual(await (await fetch(`${url}/health`)).json(), { status: "ok" });
     const metrics = await fetch(`${url}/metrics`);
@@ -190,7 +194,7 @@ describe("everybody", () => {
     assert.match(await metrics.text(), /^operations_serve_requests_total \d+$/m);
   });
 
-  it("has to be known to ask for numbers where somebody is", async () => {
+  it("metrics require an identity when authentication is configured", async () => {
     const { url } = await serving([whoami], { tokens: { a: ADA } });
     assert.equal((await fetch(`${url}/health`)).status, 200);
     const refused = await fetch(`${url}/metrics`);
@@ -199,18 +203,18 @@ describe("everybody", () => {
     assert.equal((await fetch(`${url}/metrics`, bearer("a"))).status, 200);
   });
 
-  it("without an identity is nobody that has one", async () => {
+  it("an identity with an empty id is refused", async () => {
     await assert.rejects(serving([whoami], { tokens: { a: { id: "", scopes: [] } } }), /empty/);
     const { post } = await serving([whoami], { identify: () => ({ id: "", scopes: [] }) });
     assert.equal((await post("test/whoami")).status, 500);
   });
 
-  it("is not every page where credentials are sent along", async () => {
+  it("CORS credentials cannot be allowed for every origin", async () => {
     const options = { allowedOrigins: ["*"], cors: { credentials: true } };
     await assert.rejects(serving([whoami], options), /cors\.credentials cannot be given to every page/);
   });
 
-  it("sees answers on a page that was let in", async () => {
+  it("a page of an allowed origin can read responses", async () => {
     const origin = "https://app.example.com";
     const { post, url } = await serving([whoami], { allowedOrigins: [origin], cors: true });
     const asked = await fetch(`${url}/api/test/whoami`, {

@@ -74,7 +74,7 @@ async function served(limits) {
   const calls = new Calls();
   const known = CALLERS.filter((caller) => caller !== undefined);
   const tokens = Object.fromEntries(known.map((caller) => [caller, identityOf(caller)]));
-  const server = await serving(calls.operations, { ...limits, tokens });
+  const server = await serving(calls.operations, { ...limits, tokens, anonymous: true });
   const send = async (n, name, caller, signal) => {
     const headers = caller === undefined ? {} : { authorization: `Bearer ${caller}` };
     try {
@@ -94,7 +94,7 @@ async function someTurns() {
 }
 
 describe("calls within limits", () => {
-  it("begin, wait and are refused alike, at a door and at a call handler", async (test) => {
+  it("calls within limits begin, wait and are refused alike, at a door and at a call handler", async (test) => {
     const seed = chosenSeed();
     test.diagnostic(`seed ${seed}`);
     const random = new Random(seed);

@@ -45,6 +45,7 @@ before(async () => {
     doors: { mcp: { catalogue: "search" }, http: true },
     operations: ({ name }) => name !== "secret",
     tokens: { ada: { id: "ada", scopes: ["admin"] } },
+    anonymous: true,
   });
 });
 after(() => served.close());
@@ -64,7 +65,7 @@ const called = async (client, name, input) => {
 };
 
 describe('an MCP door with catalogue: "search"', () => {
-  it("offers three tools and nothing else", async () => {
+  it("the MCP catalogue offers three tools and nothing else", async () => {
     const client = await connected();
     const { tools } = await client.listTools();
     assert.deepEqual(tools.map(({ name }) => name).sort(), [
@@ -77,7 +78,7 @@ describe('an MCP door with catalogue: "search"', () => {
     await client.close();
   });
 
-  it("finds, describes and calls what is served", async () => {
+  it("the MCP catalogue finds, describes and calls what is served", async () => {
     const client = await connected();
     const { data } = await called(client, "search", { query: "write a note" });
     assert.equal(data[0].id, "notes.create");
@@ -91,7 +92,7 @@ describe('an MCP door with catalogue: "search"', () => {
     await client.close();
   });
 
-  it("shows each caller what it may call", async () => {
+  it("the MCP catalogue shows each caller what it may call", async () => {
     const [nobody, ada] = [await connected(), await connected("ada")];
     const ids = async (client) =>
       (await called(client, "search", { query: "delete all notes", limit: 20 })).data.map(({ id }) => id);
@@ -106,7 +107,7 @@ describe('an MCP door with catalogue: "search"', () => {
     await ada.close();
   });
 
-  it("keeps to what is served", async () => {
+  it("the MCP catalogue has only what is served", async () => {
     const client = await connected("ada");
     const { data } = await called(client, "search", { query: "secret note of the operator", limit: 20 });
     assert.ok(!data.some(({ id }) => id === "notes.secret"));
@@ -115,7 +116,7 @@ describe('an MCP door with catalogue: "search"', () => {
     await client.close();
   });
 
-  it("keeps what is no tool from models", async () => {
+  it("the MCP catalogue hides resources and prompts from models", async () => {
     const client = await connected("ada");
     const { data } = await called(client, "search", { query: "note not for models", limit: 20 });
     assert.deepEqual(
@@ -134,7 +135,7 @@ describe('an MCP door with catalogue: "search"', () => {
     await client.close();
   });
 
-  it("hands out large results as links", async () => {
+  it("the MCP catalogue returns large results as links", async () => {
     const client = await connected("ada");
     const { content } = await called(client, "call", { id: "notes.large", input: {} });
     const link = content.find(({ type }) => type === "resource_link");
@@ -143,7 +144,7 @@ describe('an MCP door with catalogue: "search"', () => {
     await client.close();
   });
 
-  it("leaves resources and the HTTP door as they are", async () => {
+  it("the MCP catalogue leaves resources and the HTTP door as they are", async () => {
     const client = await connected();
     const { contents } = await client.readResource({ uri: "notes://latest" });
     assert.equal(contents[0].text, "the latest");
@@ -154,7 +155,7 @@ describe('an MCP door with catalogue: "search"', () => {
     assert.equal(there.status, 404);
   });
 
-  it("refuses a registry that has such operations already", async () => {
+  it("the MCP catalogue refuses a registry that already has operations of its names", async () => {
     const taken = new OperationRegistry();
     taken.register({ ...operation("search", "mine"), namespace: "catalogue" });
     await assert.rejects(

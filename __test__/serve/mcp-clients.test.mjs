@@ -61,7 +61,7 @@ for (const [name, make] of Object.entries(CLIENTS)) {
     });
     after(() => client.close());
 
-    it("lists and calls tools", async () => {
+    it(`${name} lists and calls tools`, async () => {
       const { tools } = await client.listTools();
       assert.ok(tools.some((tool) => tool.name === "test_simple_text"));
       const result = await client.callTool({ name: "test_simple_text", arguments: {} });
@@ -72,14 +72,14 @@ for (const [name, make] of Object.entries(CLIENTS)) {
       assert.equal(failed.isError, true);
     });
 
-    it("reads resources", async () => {
+    it(`${name} reads resources`, async () => {
       const { resources } = await client.listResources();
       assert.ok(resources.some(({ uri }) => uri === "test://static-text"));
       const { contents } = await client.readResource({ uri: "test://template/7/data" });
       assert.equal(JSON.parse(contents[0].text).id, "7");
     });
 
-    it("gets prompts, and completions for them", async () => {
+    it(`${name} gets prompts, and completions for them`, async () => {
       const { prompts } = await client.listPrompts();
       assert.ok(prompts.some((prompt) => prompt.name === "test_simple_prompt"));
       const { messages } = await client.getPrompt({
@@ -94,12 +94,12 @@ for (const [name, make] of Object.entries(CLIENTS)) {
       assert.deepEqual(completion.values, ["test1", "test2"]);
     });
 
-    it("is asked by a handler", async () => {
+    it(`${name} answers the elicitation of a handler`, async () => {
       const result = await client.callTool({ name: "test_elicitation", arguments: { message: "Who?" } });
       assert.match(result.content[0].text, /action=accept.*"username":"ada"/);
     });
 
-    it("hears how far a call is", async () => {
+    it(`${name} gets the progress of a call`, async () => {
       const heard = [];
       const onprogress = ({ progress, total }) => heard.push([progress, total]);
       const call = { name: "test_tool_with_progress", arguments: {} };

@@ -1,15 +1,14 @@
 // What a handler says to its client, and asks it: with the SDK's client (older revisions), and by hand (2026-07-28).
 
 import assert from "node:assert/strict";
-import { after, describe, it } from "node:test";
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { describe, it } from "node:test";
 import {
   CreateMessageRequestSchema,
   ElicitRequestSchema,
   ListRootsRequestSchema,
   LoggingMessageNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
+import { connected as clientOf } from "./support/mcp-client.mjs";
 import { operation, serving } from "./support.mjs";
 
 const mutation = (name, handler, more = {}) =>
@@ -19,13 +18,7 @@ const mutation = (name, handler, more = {}) =>
 const mcp = (operations, door = {}, more = {}) =>
   serving(operations, { doors: { mcp: { name: "test", version: "1.2.3", ...door } }, ...more });
 
-/** The SDK's client, connected to a server. */
-async function connected(served, capabilities = {}) {
-  const client = new Client({ name: "test", version: "1" }, { capabilities });
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${served.url}/mcp`)));
-  after(() => client.close());
-  return client;
-}
+const connected = (served, capabilities) => clientOf(served, {}, capabilities);
 
 const asksName = mutation("name", async (_, { elicit }) => {
   const { action, content } = await elicit({
@@ -41,7 +34,7 @@ const offers = mutation("offers", (_, context) =>
 );
 
 describe("a handler and an older client", () => {
-  it("is asked on the stream of its call", async () => {
+  it("a handler's elicitation, sampling and roots requests reach an older client on the stream of its call", async () => {
     const samples = mutation("sample", async ({ text }, { sample }) => {
       const messages = [{ role: "user", content: { type: "text", text } }];
       return (await sample({ messages, maxTokens: 10 })).content.text;
@@ -66,7 +59,7 @@ describe("a handler and an older client", () => {
     assert.deepEqual(await data("x_roots"), { result: [{ uri: "file:///home" }] });
   });
 
-  it("may decline, fail, or answer something else", async () => {
+  it("an older client may decline an elicitation, fail, or return something else", async () => {
     const client = await connected(await mcp([asksName]), { elicitation: {} });
     const call = () => client.callTool({ name: "x_name", arguments: {} });
     const answers = (answer) => client.setRequestHandler(ElicitRequestSchema, answer);
@@ -85,7 +78,7 @@ describe("a handler and an older client", () => {
     assert.equal(odd._meta["alkdev.operations/error"].code, "VALIDATION_ERROR");
   });
 
-  it("is offered what it can take, and nothing else", async () => {
+  it("an older client is listed only the tools that it can serve", async () => {
     const served = await mcp([offers]);
     const list = async (client, options) =>
       (await client.callTool({ name: "x_offers", arguments: {} }, undefined, options)).structuredContent
@@ -98,7 +91,7 @@ describe("a handler and an older client", () => {
     assert.deepEqual(await list(await connected(served, { sampling: {} })), ["sample"]);
   });
 
-  it("sees the log lines that it wants", async () => {
+  it("an older client gets log messages at its level", async () => {
     const logs = mutation("logs", (_, { log }) => {
       log("debug", "quiet");
       log("warning", { code: 7 });
@@ -112,7 +105,7 @@ describe("a handler and an older client", () => {
     assert.deepEqual(heard, [{ level: "warning", data: { code: 7 } }]);
   });
 
-  it("is refused what needs more than it can do", async () => {
+  it("an older client is refused a tool that needs capabilities it lacks", async () => {
     const served = await mcp([mutation("needs", () => 1, { _meta: { mcp: { requires: ["sampling"] } } })]);
     const call = (client) => client.callTool({ name: "x_needs", arguments: {} });
     await assert.rejects(call(await connected(served)), { code: -32021 });
@@ -120,7 +113,7 @@ describe("a handler and an older client", () => {
     assert.deepEqual((await call(able)).structuredContent, { result: 1 });
   });
 
-  it("leaves nothing behind when its call ends before the answer", async () => {
+  it("a call that ends before the client's response leaves nothing pending", async () => {
     let told;
     const ended = new Promise((resolve) => {
       told = resolve;
@@ -187,7 +180,7 @@ describe("a handler and a client of 2026-07-28", () => {
     return [first.content, second.content];
   });
 
-  it("is run again with what was answered", async () => {
+  it("a handler for a client of 2026-07-28 runs again with the client's responses", async () => {
     const served = await mcp([twoRounds]);
     const { result: one } = await ask(served, "x_rounds");
     assert.equal(one.resultType, "input_required");
@@ -210,7 +203,7 @@ describe("a handler and a client of 2026-07-28", () => {
     assert.equal(rounds.length, 3);
   });
 
-  it("is asked everything that is asked at once, at once", async () => {
+  it("concurrent requests of a handler reach a client of 2026-07-28 at once", async () => {
     const both = mutation("both", (_, { elicit, sample }) =>
       Promise.all([elicit({ message: "?" }), sample({ messages: [], maxTokens: 1 })]),
     );
@@ -227,9 +220,9 @@ describe("a handler and a client of 2026-07-28", () => {
     assert.deepEqual(Object.keys(again.inputRequests), ["sample-1"]);
   });
 
-  it("gets a state that nobody else can use, read or change", async () => {
+  it("the request state of 2026-07-28 cannot be used, read or changed by others", async () => {
     const tokens = { ada: { id: "ada", scopes: [] }, bob: { id: "bob", scopes: [] } };
-    const served = await mcp([twoRounds, asksName], {}, { tokens });
+    const served = await mcp([twoRounds, asksName], {}, { tokens, anonymous: true });
     const as = (who) => ({ authorization: `Bearer ${who}` });
     const { result } = await ask(served, "x_rounds", {}, undefined, as("ada"));
     const { requestState } = result;
@@ -251,7 +244,7 @@ describe("a handler and a client of 2026-07-28", () => {
     assert.equal(await refused("x_rounds", requestState, "ada"), undefined);
   });
 
-  it("can go on at another process that has the same key", async () => {
+  it("a call of 2026-07-28 can continue at another process that has the same key", async () => {
     const stateKey = "a secret that has at least 32 characters";
     const [here, there, stranger] = await Promise.all([
       mcp([twoRounds], { stateKey }),
@@ -265,7 +258,7 @@ describe("a handler and a client of 2026-07-28", () => {
     await assert.rejects(mcp([], { stateKey: "short" }), /32 characters/);
   });
 
-  it("is offered what it says it can take", async () => {
+  it("a client of 2026-07-28 is listed only the tools that it can serve", async () => {
     const served = await mcp([offers]);
     const { result } = await ask(served, "x_offers", {}, {});
     assert.deepEqual(result.structuredContent, []);

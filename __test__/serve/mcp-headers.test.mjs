@@ -46,7 +46,7 @@ async function call(url, args, headers, isModern = true) {
 }
 
 describe("arguments that are headers too", () => {
-  it("must be the same in both places", async () => {
+  it("arguments that are also headers must be the same in both", async () => {
     const { url } = await mcp();
     for (const [args, headers] of [
       [{ region: "eu" }, { "mcp-param-region": "eu" }],
@@ -77,13 +77,13 @@ describe("arguments that are headers too", () => {
     }
   });
 
-  it("are nothing to clients that do not know of them", async () => {
+  it("clients of earlier revisions need no argument headers", async () => {
     const { url } = await mcp();
     const { result } = await call(url, { region: "eu" }, {}, false);
     assert.deepEqual(result.structuredContent, { region: "eu" });
   });
 
-  it("are sent by our own client", async () => {
+  it("our own client sends arguments as headers", async () => {
     const { url } = await mcp();
     const wrapper = await createMCPClient("there", { url: `${url}/mcp` });
     after(() => closeMCPClient(wrapper));

@@ -1,27 +1,18 @@
 // Operations as resources and prompts, with the SDK's client.
 
 import assert from "node:assert/strict";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { CallError } from "@alkdev/operations";
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import {
   PromptListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { Type } from "@sinclair/typebox";
+import { connected } from "./support/mcp-client.mjs";
 import { deferred, operation, serving } from "./support.mjs";
 
 const mcp = (operations, more = {}) =>
   serving(operations, { doors: { mcp: { name: "test", version: "1.2.3" } }, ...more });
-
-async function connected(served, headers = {}) {
-  const client = new Client({ name: "test", version: "1" });
-  const url = new URL(`${served.url}/mcp`);
-  await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
-  after(() => client.close());
-  return client;
-}
 
 const resource = (name, uri, handler, more = {}) =>
   operation({ namespace: "r", name, handler, _meta: { mcp: { resource: { uri } } }, ...more });
@@ -29,7 +20,7 @@ const prompt = (name, handler, more = {}, mcp = {}) =>
   operation({ namespace: "p", name, handler, _meta: { mcp: { prompt: true, ...mcp } }, ...more });
 
 describe("resources", () => {
-  it("are listed and read at their addresses", async () => {
+  it("resources are listed and read at their addresses", async () => {
     const served = await mcp([
       resource("text", "doc://text", () => "words", { title: "Words" }),
       resource("bytes", "doc://bytes", () => Buffer.from([1, 2, 3]), {
@@ -74,10 +65,13 @@ describe("resources", () => {
     await assert.rejects(read("doc://pages/x"), { code: -32602 });
   });
 
-  it("are for those who may call the operation", async () => {
+  it("resources are only for callers of their operations", async () => {
     const accessControl = { requiredScopes: ["admin"] };
     const secret = resource("secret", "doc://secret", () => "s", { accessControl });
-    const served = await mcp([secret], { tokens: { ada: { id: "ada", scopes: ["admin"] } } });
+    const served = await mcp([secret], {
+      tokens: { ada: { id: "ada", scopes: ["admin"] } },
+      anonymous: true,
+    });
     const stranger = await connected(served);
     assert.deepEqual((await stranger.listResources()).resources, []);
     await assert.rejects(stranger.readResource({ uri: "doc://secret" }));
@@ -86,7 +80,7 @@ describe("resources", () => {
     assert.equal((await ada.readResource({ uri: "doc://secret" })).contents[0].text, "s");
   });
 
-  it("can be watched", async () => {
+  it("resources can be subscribed to", async () => {
     const served = await mcp([
       resource("text", "doc://text", () => "words"),
       resource("other", "doc://other", () => "words"),
@@ -108,7 +102,7 @@ describe("resources", () => {
     assert.throws(() => served.resourceUpdated(7), { code: "VALIDATION_ERROR" });
   });
 
-  it("are not told of to those who may not read them any more", async () => {
+  it("a subscriber that may no longer read a resource gets no notification about it", async () => {
     const secret = (scopes) =>
       resource("secret", "doc://secret", () => "s", { accessControl: { requiredScopes: scopes } });
     const open = resource("open", "doc://open", () => "o");
@@ -149,7 +143,7 @@ describe("resources", () => {
     );
   });
 
-  it("have addresses of a length that can be remembered", async () => {
+  it("resources have addresses of bounded length", async () => {
     const served = await mcp([
       resource("page", "doc://pages/{name}", ({ name }) => name, {
         inputSchema: Type.Object({ name: Type.String() }),
@@ -162,7 +156,7 @@ describe("resources", () => {
     await assert.rejects(client.subscribeResource({ uri: long }), { code: -32602 });
   });
 
-  it("do nothing: only a QUERY can be one", async () => {
+  it("only a QUERY can be a resource", async () => {
     const served = await mcp([resource("writes", "doc://writes", () => 1, { type: "mutation" })]);
     const client = await connected(served);
     assert.equal(client.getServerCapabilities().resources, undefined);
@@ -170,7 +164,7 @@ describe("resources", () => {
 });
 
 describe("prompts", () => {
-  it("give messages", async () => {
+  it("prompts return messages", async () => {
     const messages = [{ role: "assistant", content: { type: "text", text: "Yes?" } }];
     const served = await mcp([
       prompt("plain", () => "Hello"),
@@ -200,7 +194,7 @@ describe("prompts", () => {
     await assert.rejects(get("p_none"), { code: -32602 });
   });
 
-  it("tell of failures by an error, and mask what nobody declared", async () => {
+  it("prompts report failures as errors, and mask what was not declared", async () => {
     const fails = (name, thrown) =>
       prompt(
         name,
@@ -222,7 +216,7 @@ describe("prompts", () => {
     assert.ok(!JSON.stringify([odd.message, odd.data]).includes("s3cret"));
   });
 
-  it("have completions, from words, schemas and operations", async () => {
+  it("prompts have completions, from words, schemas and operations", async () => {
     const inputSchema = Type.Object({
       city: Type.String(),
       kind: Type.Union([Type.Literal("small"), Type.Literal("large")]),
@@ -249,7 +243,7 @@ describe("prompts", () => {
     await assert.rejects(client.complete(none), { code: -32602 });
   });
 
-  it("are announced when they change, and tools are not", async () => {
+  it("a change of prompts is notified, and not as a change of tools", async () => {
     const served = await mcp([prompt("first", () => "x")]);
     const client = await connected(served);
     await client.listPrompts();

@@ -62,7 +62,7 @@ async function events(response) {
 }
 
 describe("a stream that the server ends", () => {
-  it("is resumed by its client, and the call has gone on", async () => {
+  it("a stream that the server ends is resumed by its client, and the call has gone on", async () => {
     const go = deferred();
     let began = 0;
     const { url } = await mcp(
@@ -92,7 +92,7 @@ describe("a stream that the server ends", () => {
     assert.equal(began, 1);
   });
 
-  it("says again what its client has not seen, and nothing else", async () => {
+  it("a resumed stream repeats only what its client has not seen", async () => {
     const go = deferred();
     const { url } = await mcp(
       [
@@ -120,7 +120,7 @@ describe("a stream that the server ends", () => {
     assert.equal(rest.messages.length, 2);
   });
 
-  it("is nobody else's", async () => {
+  it("a stream can be resumed by its own caller only", async () => {
     const tokens = { ada: { id: "ada", scopes: [] }, bob: { id: "bob", scopes: [] } };
     const { url } = await mcp([job("slow", () => new Promise(() => {}))], { hold: 50 }, { tokens });
     const ada = await session(url, { authorization: "Bearer ada" });
@@ -136,7 +136,7 @@ describe("a stream that the server ends", () => {
 });
 
 describe("a client that does not come back", () => {
-  it("aborts its call after a while", async () => {
+  it("a client that does not come back aborts its call after a while", async () => {
     const begun = deferred();
     const { url } = await mcp(
       [
@@ -156,7 +156,7 @@ describe("a client that does not come back", () => {
     if (!signal.aborted) await once(signal, "abort");
   });
 
-  it("aborts its call at once where nothing can be resumed", async () => {
+  it("a client that leaves aborts its call at once if streams cannot be resumed", async () => {
     const begun = deferred();
     const { url } = await mcp(
       [
@@ -177,7 +177,7 @@ describe("a client that does not come back", () => {
   });
 });
 
-it("what is quick, and clients of other revisions, have no such streams", async () => {
+it("quick calls, and clients of other revisions, get no resumable streams", async () => {
   const { url } = await mcp([job("quick", () => 1)], { hold: 50 });
   const headers = await session(url);
   const quick = await call(url, "x_quick", headers);

@@ -123,7 +123,7 @@ function described(spec) {
 }
 
 describe("operations that are served over MCP and imported again", () => {
-  it(`are what they were (${REGISTRIES} random registries)`, async () => {
+  it(`operations that are served over MCP and imported again are what they were (${REGISTRIES} random registries)`, async () => {
     console.log(`OPERATIONS_SEED=${seed}`);
     const random = new Random(seed);
     const tally = { operations: 0, calls: 0, errors: 0, notes: 0, hidden: 0 };
@@ -133,7 +133,7 @@ describe("operations that are served over MCP and imported again", () => {
       const operations = own.times(1, 6, (index) => randomOperation(own, index));
       const local = new OperationRegistry();
       local.registerAll(operations.map(({ made }) => made));
-      const served = await serve(local, { doors: { mcp: true }, tokens: { t0ken: ADA } });
+      const served = await serve(local, { doors: { mcp: true }, tokens: { t0ken: ADA }, anonymous: true });
       const client = await createMCPClient("far", {
         url: `${served.url}/mcp`,
         headers: { authorization: "Bearer t0ken" },
@@ -198,7 +198,7 @@ describe("ids that a server chooses", () => {
     return served;
   }
 
-  it("do not take the place of what is there", async () => {
+  it("ids that a server chooses do not replace registered operations", async () => {
     const { url } = await served();
     const client = await createMCPClient("far", { url: `${url}/mcp`, keepIds: true });
     after(() => client.close());
@@ -213,7 +213,7 @@ describe("ids that a server chooses", () => {
     registry.register(own);
   });
 
-  it("do not count unless the user says so", async () => {
+  it("ids that a server chooses count only if the user says so", async () => {
     const { url } = await served();
     const client = await createMCPClient("far", { url: `${url}/mcp` });
     after(() => client.close());

@@ -39,7 +39,7 @@ async function redisSays(port, ...words) {
 }
 
 describe("tasks in Redis", { skip: missingBroker("redis-server") }, () => {
-  it("a result outlives its server, and work that it did not finish is lost", async () => {
+  it("a task's result in Redis outlives its server, and unfinished work is lost", async () => {
     const { url } = await redisServer();
     const first = await taskServer(url);
     const { result: short } = await call(first.url, "x_wait", { ms: 0 });
@@ -60,7 +60,7 @@ describe("tasks in Redis", { skip: missingBroker("redis-server") }, () => {
     assert.equal((await get(third.url, long.taskId)).status, "failed");
   });
 
-  it("belong to the caller who began them, whichever process is asked", async () => {
+  it("a task in Redis belongs to the caller who began it, at every process", async () => {
     const { url } = await redisServer();
     const [first, second] = await Promise.all([taskServer(url), taskServer(url)]);
     const { result: made } = await call(first.url, "x_wait", { ms: 0 }, as("ada"));
@@ -74,7 +74,7 @@ describe("tasks in Redis", { skip: missingBroker("redis-server") }, () => {
     }
   });
 
-  it("servers with different names or prefixes do not see each other's tasks", async () => {
+  it("servers with different names or prefixes do not see each other's tasks in Redis", async () => {
     const { url, port } = await redisServer();
     const operations = [job("quick", () => 1)];
     const first = await mcp(operations, { redis: { url } });
@@ -86,7 +86,7 @@ describe("tasks in Redis", { skip: missingBroker("redis-server") }, () => {
     assert.match(await redisSays(port, "EXISTS", `operations:tasks:test:task:${made.taskId}`), /:1/);
   });
 
-  it("go on while Redis is away, and their results are kept once it is back", async () => {
+  it("tasks go on while Redis is down, and their results are stored once it is back", async () => {
     const redis = await redisServer({ args: ["--appendonly", "yes", "--appendfsync", "always"] });
     const go = deferred();
     const served = await mcp(
@@ -119,7 +119,7 @@ describe("tasks in Redis", { skip: missingBroker("redis-server") }, () => {
     assert.deepEqual(done.result.structuredContent, { done: true });
   });
 
-  it("say so where something listens that never answers", async () => {
+  it("tasks fail with an error if the Redis address never answers", async () => {
     const sockets = new Set();
     const silent = createServer((socket) => sockets.add(socket)).listen(0, "127.0.0.1");
     await once(silent, "listening");
@@ -140,7 +140,7 @@ describe("tasks in Redis", { skip: missingBroker("redis-server") }, () => {
     assert.match(unread.message, /cannot be read at the moment/);
   });
 
-  it("are kept for so long, and leave nothing behind", async () => {
+  it("tasks in Redis expire, and leave nothing behind", async () => {
     const { url, port } = await redisServer();
     const served = await mcp([job("quick", () => 1)], { redis: { url }, keep: 2_000, poll: 50 });
     const { result: made } = await call(served.url, "x_quick");
@@ -155,7 +155,7 @@ describe("tasks in Redis", { skip: missingBroker("redis-server") }, () => {
     }
   });
 
-  it("of one caller are a thousand at most, in all processes together", async () => {
+  it("a caller has a thousand tasks in Redis at most, over all processes", async () => {
     const { url } = await redisServer();
     const [first, second] = await Promise.all([taskServer(url), taskServer(url)]);
     let made = 0;
@@ -175,7 +175,7 @@ describe("tasks in Redis", { skip: missingBroker("redis-server") }, () => {
     assert.equal(ofBob.resultType, "task");
   });
 
-  it("have so much room for results, and more once the first are gone", async () => {
+  it("results of tasks in Redis have a size limit, and room again once the first expire", async () => {
     const { url } = await redisServer();
     const big = job("big", () => "x".repeat(1_000));
     const served = await mcp([big], { redis: { url }, keep: 4_000, maxBytes: 3_000, poll: 50 });
@@ -193,7 +193,7 @@ describe("tasks in Redis", { skip: missingBroker("redis-server") }, () => {
     }
   });
 
-  it("need a password where Redis has one, and options that make sense", async () => {
+  it("tasks in Redis need its password, and valid options", async () => {
     const redis = await redisServer({ password: "s3cret" });
     const operations = [job("quick", () => 1)];
     const url = redis.url.replace("redis://", "redis://:s3cret@");

@@ -50,7 +50,7 @@ const mcp = (operations, { tasks, ...more } = {}) =>
   });
 
 describe("tasks of 2026-07-28", () => {
-  it("tell how far they are, and have their results", async () => {
+  it("tasks of 2026-07-28 report their progress, and have their results", async () => {
     const go = deferred();
     const served = await mcp([
       job("work", async (_, { onProgress }) => {
@@ -71,7 +71,7 @@ describe("tasks of 2026-07-28", () => {
     assert.deepEqual(done.result.structuredContent, { done: true });
   });
 
-  it("are for clients that know them; the others wait", async () => {
+  it("clients that do not know tasks wait for the result", async () => {
     const served = await mcp([
       job("quick", () => 1),
       job("slow", () => 1, { _meta: { mcp: { task: "required" } } }),
@@ -89,9 +89,9 @@ describe("tasks of 2026-07-28", () => {
     assert.equal(refused.error.code, -32021);
   });
 
-  it("belong to the caller who began them", async () => {
+  it("a task belongs to the caller who began it", async () => {
     const tokens = { "for-ada": { id: "ada", scopes: [] }, "for-bob": { id: "bob", scopes: [] } };
-    const served = await mcp([job("secret", () => "of ada")], { tokens });
+    const served = await mcp([job("secret", () => "of ada")], { tokens, anonymous: true });
     const as = (name) => ({ headers: { authorization: `Bearer for-${name}` } });
     const { result: made } = await call(served.url, "x_secret", {}, as("ada"));
     const done = await until(served.url, made.taskId, isOver, as("ada"));
@@ -105,7 +105,7 @@ describe("tasks of 2026-07-28", () => {
     }
   });
 
-  it("end their work when they are cancelled, and when the server closes", async () => {
+  it("a task's work ends when it is cancelled, and when the server closes", async () => {
     const signals = [];
     const served = await mcp([
       job("wait", async (_, { signal }) => {
@@ -132,7 +132,7 @@ describe("tasks of 2026-07-28", () => {
     assert.notEqual(two.taskId, one.taskId);
   });
 
-  it("cannot be guessed, and names that are no names are unknown", async () => {
+  it("task ids cannot be guessed, and invalid ids are unknown tasks", async () => {
     const served = await mcp([job("quick", () => 1)]);
     for (const taskId of [
       "",
@@ -145,7 +145,7 @@ describe("tasks of 2026-07-28", () => {
     }
   });
 
-  it("are kept for a time within bounds", async () => {
+  it("tasks are stored for a time within bounds", async () => {
     for (const keep of [0, 0.5, -1, Number.NaN, Number.POSITIVE_INFINITY, 1e300, 31_536_000_001, "60000"]) {
       await assert.rejects(mcp([job("quick", () => 1)], { tasks: { dir: folder(), keep } }), (error) => {
         assert.ok(error instanceof CallError);
@@ -156,7 +156,7 @@ describe("tasks of 2026-07-28", () => {
     }
   });
 
-  it("leave no files behind that nobody removes when they run into their time", async () => {
+  it("tasks that run into their time limit leave no files behind", async () => {
     const dir = folder();
     const signals = [];
     const wait = job("wait", async (_, { signal }) => {
@@ -179,7 +179,7 @@ describe("tasks of 2026-07-28", () => {
     assert.equal(await last(), true);
   });
 
-  it("become plain calls where they cannot be kept", async () => {
+  it("tasks become plain calls if they cannot be stored", async () => {
     const file = join(tmpdir(), `operations-test-${process.pid}`);
     writeFileSync(file, "in the way");
     after(() => rmSync(file));
@@ -189,13 +189,13 @@ describe("tasks of 2026-07-28", () => {
     assert.deepEqual(result.structuredContent, 1);
   });
 
-  it("can be turned off", async () => {
+  it("tasks can be turned off", async () => {
     const served = await mcp([job("quick", () => 1)], { tasks: false });
     assert.equal((await call(served.url, "x_quick")).result.resultType, "complete");
     assert.equal((await ask(served.url, "tasks/get", { taskId: "any" })).error.code, -32601);
   });
 
-  it("are files that only their user reads", { skip: process.platform === "win32" }, async () => {
+  it("files of tasks are readable by their user only", { skip: process.platform === "win32" }, async () => {
     const dir = folder();
     const served = await mcp([job("quick", () => 1)], { tasks: { dir } });
     const { result } = await call(served.url, "x_quick");
@@ -218,14 +218,14 @@ describe("calls that become tasks when they take long", () => {
   const later = (name, handler, more = {}) =>
     job(name, handler, { _meta: { mcp: { task: { after: 100, ...more } } } });
 
-  it("are answered plainly when they are quick", async () => {
+  it("quick calls are answered plainly although long ones become tasks", async () => {
     const served = await mcp([later("quick", () => ({ done: true }))]);
     const { result } = await call(served.url, "x_quick");
     assert.equal(result.resultType, "complete");
     assert.deepEqual(result.structuredContent, { done: true });
   });
 
-  it("go on as tasks, without beginning again", async () => {
+  it("a long call goes on as a task, without beginning again", async () => {
     const go = deferred();
     let began = 0;
     const served = await mcp([
@@ -244,7 +244,7 @@ describe("calls that become tasks when they take long", () => {
     assert.deepEqual(done.result.structuredContent, { began: 1 });
   });
 
-  it("ask with their results before, and as tasks after", async () => {
+  it("a call elicits with its result before it is a task, and as a task after", async () => {
     const go = deferred();
     const requestedSchema = { type: "object", properties: { name: { type: "string" } } };
     const served = await mcp([
@@ -274,7 +274,7 @@ describe("calls that become tasks when they take long", () => {
     assert.deepEqual(done.result.structuredContent, ["ada", "bob"]);
   });
 
-  it("are tasks at once for clients of 2025-11-25 that ask for one", async () => {
+  it("clients of 2025-11-25 can begin a call as a task", async () => {
     const served = await mcp([later("quick", () => 1)]);
     const response = await fetch(`${served.url}/mcp`, {
       method: "POST",
@@ -341,7 +341,7 @@ describe("clients are told what becomes of their tasks", () => {
       return { done: true };
     });
 
-  it("in 2026-07-28, of those that they name", async () => {
+  it("clients of 2026-07-28 are notified of the tasks that they name", async () => {
     const go = deferred();
     const served = await mcp([waiting(go), job("other", () => 1)]);
     const { result: made } = await call(served.url, "x_work");
@@ -363,7 +363,7 @@ describe("clients are told what becomes of their tasks", () => {
     assert.equal(refused.error.code, -32021);
   });
 
-  it("in 2025-11-25, of those of their session", async () => {
+  it("clients of 2025-11-25 are notified of the tasks of their session", async () => {
     const go = deferred();
     const served = await mcp([waiting(go)]);
     const clients = [];
@@ -389,7 +389,7 @@ describe("clients are told what becomes of their tasks", () => {
 });
 
 describe("our client and tasks", () => {
-  it("gets results as if there were no tasks", async () => {
+  it("our client gets the results of tasks like any other", async () => {
     const served = await mcp([
       job(
         "add",
@@ -414,7 +414,7 @@ describe("our client and tasks", () => {
     await assert.rejects(registry.execute("x.fails", {}, {}), { code: "NO_LUCK", details: { why: 7 } });
   });
 
-  it("answers what a task asks", async () => {
+  it("our client answers the elicitation of a task", async () => {
     const served = await mcp([
       job("asks", async (_, { elicit }) => {
         const answers = await Promise.all([elicit({ message: "one" }), elicit({ message: "two" })]);
@@ -435,7 +435,7 @@ describe("our client and tasks", () => {
     assert.deepEqual(asked.slice(2), ["three"]);
   });
 
-  it("hears of the progress of a task", async () => {
+  it("our client gets the progress of a task", async () => {
     const seen = deferred();
     const served = await mcp([
       job("work", async (_, { onProgress }) => {
@@ -460,7 +460,7 @@ describe("our client and tasks", () => {
     ]);
   });
 
-  it("cancels the task of a call that nobody wants any more", async () => {
+  it("our client cancels the task of a call that was aborted", async () => {
     const signals = [];
     const served = await mcp([
       job("asks", async (_, { signal, elicit }) => {
@@ -482,7 +482,7 @@ describe("our client and tasks", () => {
     await assert.rejects(late, { code: "TIMEOUT" });
   });
 
-  it("calls tools of 2025-11-25 that must be tasks", async () => {
+  it("our client calls tools of 2025-11-25 that must be tasks", async () => {
     const wrapper = await createMCPClient("everything", packaged("server-everything", ["stdio"]));
     after(() => closeMCPClient(wrapper));
     const registry = new OperationRegistry();
@@ -499,7 +499,7 @@ describe("our client and tasks", () => {
 });
 
 describe("tasks of 2025-11-25", () => {
-  it("work with the SDK's client", async () => {
+  it("tasks of 2025-11-25 work with the SDK's client", async () => {
     const served = await mcp([
       job(
         "add",
@@ -559,7 +559,7 @@ describe("tasks of 2025-11-25", () => {
 });
 
 describe("tasks and the ends of their servers", () => {
-  it("a result outlives its server, and work that it did not finish is lost", async () => {
+  it("a task's result in a file outlives its server, and unfinished work is lost", async () => {
     const dir = folder();
     const first = await startTaskServer({ dir, poll: 50 });
     const { result: short } = await call(first.url, "x_wait", { ms: 0 });

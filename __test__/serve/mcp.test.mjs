@@ -8,9 +8,10 @@ import { fileURLToPath } from "node:url";
 import { CallError, createMCPClient } from "@alkdev/operations";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { Type } from "@sinclair/typebox";
+import { until } from "../support/waiting.mjs";
+import { connected } from "./support/mcp-client.mjs";
 import { deferred, operation, serving, subscription } from "./support.mjs";
 
 const OPERATION = "alkdev.operations/operation";
@@ -39,17 +40,8 @@ function mcp(operations, options = {}) {
   return serving(operations, { doors: { mcp: { name: "test", version: "1.2.3" } }, ...options });
 }
 
-/** The SDK's client, connected to a server. */
-async function connected(served, headers = {}) {
-  const client = new Client({ name: "test", version: "1" });
-  const url = new URL(`${served.url}/mcp`);
-  await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers } }));
-  after(() => client.close());
-  return client;
-}
-
 describe("the MCP door, with the SDK's client", () => {
-  it("lists tools and calls them", async () => {
+  it("the MCP door lists tools and calls them", async () => {
     const served = await mcp([add, list, subscription({ namespace: "math", name: "stream" })]);
     const client = await connected(served);
     assert.deepEqual(client.getServerVersion(), { name: "test", version: "1.2.3" });
@@ -71,7 +63,7 @@ describe("the MCP door, with the SDK's client", () => {
     await client.ping();
   });
 
-  it("tells a model what is wrong with its arguments", async () => {
+  it("the MCP door shows a model what is wrong with its arguments", async () => {
     const served = await mcp([add]);
     const client = await connected(served);
     const result = await client.callTool({ name: "math_add", arguments: { a: "x", b: 2 } });
@@ -81,7 +73,7 @@ describe("the MCP door, with the SDK's client", () => {
     await assert.rejects(client.callTool({ name: "no_such" }), { code: -32602 });
   });
 
-  it("masks what nobody declared", async () => {
+  it("the MCP door masks errors that were not declared", async () => {
     const handler = ({ code }) => {
       // What is no error has no message that was meant for anybody.
       throw code === undefined ? { password: "s3cret" } : new CallError(code, "it is gone");
@@ -101,7 +93,7 @@ describe("the MCP door, with the SDK's client", () => {
     assert.equal(declared.content[0].text, "it is gone");
   });
 
-  it("shows callers what they may call, and refuses the rest by status", async () => {
+  it("the MCP door shows callers what they may call, and refuses the rest by status", async () => {
     const open = operation({ namespace: "x", name: "open" });
     const closed = operation({
       namespace: "x",
@@ -109,7 +101,7 @@ describe("the MCP door, with the SDK's client", () => {
       accessControl: { requiredScopes: ["admin"] },
     });
     const tokens = { ada: { id: "ada", scopes: ["admin"] }, bob: { id: "bob", scopes: [] } };
-    const served = await mcp([open, closed], { tokens });
+    const served = await mcp([open, closed], { tokens, anonymous: true });
     const names = async (headers) =>
       (await (await connected(served, headers)).listTools()).tools.map(({ name }) => name);
     assert.deepEqual(await names({}), ["x_open"]);
@@ -123,7 +115,7 @@ describe("the MCP door, with the SDK's client", () => {
     assert.equal((await call({ authorization: "Bearer ada" })).status, 200);
   });
 
-  it("follows rules that are changed in place", async () => {
+  it("the MCP door follows rules that are changed in place", async () => {
     const changing = operation({
       namespace: "x",
       name: "changing",
@@ -134,10 +126,10 @@ describe("the MCP door, with the SDK's client", () => {
     assert.deepEqual((await client.listTools()).tools, []);
     changing.accessControl.requiredScopes.pop();
     const isThere = async () => (await client.listTools()).tools.length === 1;
-    while (!(await isThere())) await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(isThere);
   });
 
-  it("tells when the list changes", async () => {
+  it("the MCP door notifies clients when the list changes", async () => {
     const served = await mcp([add]);
     const client = await connected(served);
     const { promise, resolve } = deferred();
@@ -156,7 +148,7 @@ describe("the MCP door, with the SDK's client", () => {
     assert.equal(tools.length, 2);
   });
 
-  it("tells how far a call is", async () => {
+  it("the MCP door notifies clients of the progress of a call", async () => {
     const handler = (_, { onProgress }) => {
       onProgress(1, 2, "half");
       onProgress({ progress: 2 });
@@ -171,7 +163,7 @@ describe("the MCP door, with the SDK's client", () => {
     assert.deepEqual(result.structuredContent, { result: "done" });
   });
 
-  it("ends a call that the client cancels", async () => {
+  it("the MCP door ends a call that the client cancels", async () => {
     const began = deferred();
     const ended = deferred();
     const handler = (_, { signal }) => {
@@ -193,7 +185,7 @@ describe("the MCP door, with the SDK's client", () => {
 });
 
 describe("the MCP door, with our own client", () => {
-  it("gives the same schemas and data back", async () => {
+  it("schemas and data come back unchanged through our own MCP client", async () => {
     const served = await mcp([add, list]);
     const client = await createMCPClient("far", { url: `${served.url}/mcp`, keepIds: true });
     after(() => client.close());
@@ -216,7 +208,7 @@ describe("the MCP door, with our own client", () => {
 });
 
 describe("serveStdio", () => {
-  it("talks with the SDK's client until that is gone", async () => {
+  it("serveStdio talks with the SDK's client until that disconnects", async () => {
     const program = fileURLToPath(new URL("./support/stdio-server.mjs", import.meta.url));
     const client = new Client({ name: "test", version: "1" });
     await client.connect(new StdioClientTransport({ command: process.execPath, args: [program] }));
@@ -233,7 +225,7 @@ describe("serveStdio", () => {
     await client.close();
   });
 
-  it("finishes what it has begun when it is closed, and begins nothing else", async () => {
+  it("serveStdio finishes running calls when it is closed, and begins no more", async () => {
     const script = `
       import { OperationRegistry } from "@alkdev/operations";
       import { serveStdio } from "@alkdev/operations/serve";

@@ -10,7 +10,7 @@ import { Type } from "@sinclair/typebox";
 import { operation, post, serving } from "./support.mjs";
 
 describe("two doors at one path", () => {
-  it("are refused, whether the path was given or is the usual one", async () => {
+  it("two doors at one path are refused, with a given or a default path", async () => {
     const registry = new OperationRegistry();
     for (const doors of [
       { http: { path: "/v1" }, mcp: { path: "/v1" } },
@@ -37,7 +37,7 @@ describe("an operation that is not there", () => {
     operation({ namespace: "demo", name: "great", accessControl: { requiredScopes: ["s"] } }),
   ];
 
-  it("is not told of by the calls of a handler either, unless the caller may call it", async () => {
+  it("suggestions in a handler's calls name only what the caller may call", async () => {
     const registry = new OperationRegistry();
     const tokens = { ada: { id: "ada", scopes: ["s"] } };
     const told = async (call) => {
@@ -64,7 +64,7 @@ describe("an operation that is not there", () => {
         }),
       }),
     ]);
-    const served = await serve(registry, { port: 0, doors: { http: true }, tokens });
+    const served = await serve(registry, { port: 0, doors: { http: true }, tokens, anonymous: true });
     after(() => served.close());
     const asked = async (headers) => (await post(`${served.url}/api/demo/nested`, {}, { headers })).json();
     const missed = { found: false };
@@ -89,9 +89,9 @@ describe("an operation that is not there", () => {
     assert.deepEqual(data.within, { nearest: "demo.hidden" });
   });
 
-  it("is told with the nearest that the caller may call, over HTTP and MCP", async () => {
+  it("a call of an unknown operation gets the nearest that the caller may call, over HTTP and MCP", async () => {
     const tokens = { ada: { id: "ada", scopes: ["s"] } };
-    const served = await serving(operations, { doors: { http: true, mcp: true }, tokens });
+    const served = await serving(operations, { doors: { http: true, mcp: true }, tokens, anonymous: true });
     const asked = async (name, headers) =>
       (await post(`${served.url}/api/demo/${name}`, {}, { headers })).json();
     const ada = { authorization: "Bearer ada" };
@@ -115,7 +115,7 @@ describe("an operation that is not there", () => {
     }
   });
 
-  it("is told to models with the nearest, or with what there is", async () => {
+  it("a model that calls an unknown operation gets the nearest, or a list of what exists", async () => {
     const registry = new OperationRegistry();
     registry.registerAll(operations);
     const { call } = toTools(registry, { target: "anthropic" });
@@ -125,7 +125,7 @@ describe("an operation that is not there", () => {
 });
 
 describe("a query parameter that is there twice", () => {
-  it("is named", async () => {
+  it("a query parameter that occurs twice is named in the error", async () => {
     const input = Type.Object({ name: Type.String() });
     const { url } = await serving([operation({ namespace: "demo", name: "greet", inputSchema: input })]);
     const response = await fetch(`${url}/api/demo/greet?name=Ada&name=Bob`);
@@ -137,7 +137,7 @@ describe("a query parameter that is there twice", () => {
 });
 
 describe("_meta.mcp with a mistake", () => {
-  it("is told in the log, by operation, and hides nothing", async () => {
+  it("a mistake in _meta.mcp is logged with the operation, and hides nothing", async () => {
     const lines = [];
     await configure({
       sinks: { memory: ({ level, message }) => void (level === "warning" && lines.push(message.join(""))) },
@@ -178,7 +178,7 @@ describe("_meta.mcp with a mistake", () => {
 });
 
 describe("a call of a catalogue with a wrong id or input", () => {
-  it("says that nothing was done", async () => {
+  it("a catalogue call with a wrong id or input says that nothing was done", async () => {
     const done = [];
     const { url } = await serving(
       [

@@ -12,6 +12,8 @@ import { toOpenAPI } from "@alkdev/operations/serve";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Type } from "@sinclair/typebox";
 import { answers, documentOf, echo, serve as upstream } from "../http/support.mjs";
+import { registryOf } from "../support/registry.mjs";
+import { until } from "../support/waiting.mjs";
 import { operation, serving, subscription } from "./support.mjs";
 
 const INFO = { title: "Test", version: "1.2.3", license: { name: "MIT", identifier: "MIT" } };
@@ -31,13 +33,7 @@ const search = operation({
   handler: (input) => input,
 });
 
-function registryOf(...operations) {
-  const registry = new OperationRegistry();
-  registry.registerAll(operations);
-  return registry;
-}
-
-it("a document that chooses namespaces does not take the place of what is registered", () => {
+it("a document that chooses namespaces does not replace registered operations", () => {
   const pay = operation({ namespace: "bank", name: "pay", accessControl: { requiredScopes: ["admin"] } });
   const theirs = new OperationRegistry();
   theirs.register({ ...pay, accessControl: { requiredScopes: [] } });
@@ -53,7 +49,7 @@ it("a document that chooses namespaces does not take the place of what is regist
 });
 
 describe("a QUERY whose input is flat", () => {
-  it("is a GET with query parameters", async () => {
+  it("a QUERY whose input is flat is a GET with query parameters", async () => {
     const { url, post } = await serving([search]);
     const response = await fetch(`${url}/api/docs/search?text=a+b%2B%C3%A9&limit=3&exact=true&order=new`);
     assert.equal(response.status, 200);
@@ -63,7 +59,7 @@ describe("a QUERY whose input is flat", () => {
     assert.deepEqual(await (await post("docs/search", input)).json(), input);
   });
 
-  it("takes nothing that cannot be converted without loss, or is there twice, or is not declared", async () => {
+  it("a query parameter that cannot be converted without loss, occurs twice or is undeclared is refused", async () => {
     const { url } = await serving([search]);
     for (const [query, path] of [
       ["text=a&limit=007", "/limit"],
@@ -86,7 +82,7 @@ describe("a QUERY whose input is flat", () => {
     assert.match((await response.json()).detail, /not UTF-8/);
   });
 
-  it("is not called by other methods", async () => {
+  it("a QUERY that is a GET refuses other methods", async () => {
     const { url } = await serving([search, operation({ namespace: "docs", name: "any", type: "mutation" })]);
     const put = await fetch(`${url}/api/docs/search`, { method: "PUT" });
     assert.equal(put.status, 405);
@@ -130,7 +126,7 @@ describe("an imported operation", () => {
   const operationsOf = (baseUrl, namespace = "api") =>
     FromOpenAPI(documentOf(paths, { components }), { namespace, baseUrl });
 
-  it("keeps its method and path", async () => {
+  it("an imported operation keeps its method and path", async () => {
     const api = await upstream(echo);
     const { url } = await serving(operationsOf(api.url));
     const got = await fetch(`${url}/api/items/7?tags=a%2Cb&tags=c&ids=1,2`, { headers: { "x-mode": "m" } });
@@ -149,7 +145,7 @@ describe("an imported operation", () => {
     assert.equal((await fetch(`${url}/api/items/7`, { method: "DELETE" })).headers.get("allow"), "GET, PUT");
   });
 
-  it("is called by name where its input cannot be read back from a request", async () => {
+  it("an imported operation is called by name if its input cannot be read back from a request", async () => {
     const api = await upstream(echo);
     const { url, post, registry } = await serving(operationsOf(api.url));
     assert.equal((await fetch(`${url}/api/deep`)).status, 404);
@@ -158,7 +154,7 @@ describe("an imported operation", () => {
     assert.deepEqual(Object.keys(paths), ["/items/{id}", "/api/deep"]);
   });
 
-  it("gives way to one that was there before, and to names", async () => {
+  it("an imported operation gives way to one registered before, and to names", async () => {
     const api = await upstream(echo);
     const local = operation({
       namespace: "items",
@@ -210,7 +206,7 @@ const everything = () => [
 
 describe("toOpenAPI", () => {
   for (const version of ["3.1", "3.2"]) {
-    it(`writes ${version} that validators take`, async () => {
+    it(`toOpenAPI writes ${version} that validators accept`, async () => {
       const document = toOpenAPI(registryOf(...everything()), INFO, {
         version,
         servers: [{ url: "https://api.alkdev.test/api" }],
@@ -222,7 +218,7 @@ describe("toOpenAPI", () => {
     });
   }
 
-  it("tells of every operation but the internal ones", () => {
+  it("toOpenAPI describes every operation but the internal ones", () => {
     const document = toOpenAPI(registryOf(...everything()), INFO);
     assert.deepEqual(Object.keys(document.paths), [
       "/docs/search",
@@ -259,7 +255,7 @@ describe("toOpenAPI", () => {
     });
   });
 
-  it("leaves out what somebody may not call, or what is not chosen", () => {
+  it("toOpenAPI omits what a caller may not call, or what is not served", () => {
     const registry = registryOf(...everything());
     const pathsFor = (options) => Object.keys(toOpenAPI(registry, INFO, options).paths);
     assert.ok(!pathsFor({ identity: { id: "ada", scopes: [] } }).includes("/docs/tree%2Fof%20it"));
@@ -267,7 +263,7 @@ describe("toOpenAPI", () => {
     assert.deepEqual(pathsFor({ operations: ({ name }) => name === "search" }), ["/docs/search"]);
   });
 
-  it("says what is wrong with its options", () => {
+  it("toOpenAPI says what is wrong with its options", () => {
     const registry = registryOf(search);
     for (const [args, message] of [
       [[{}, INFO], "toOpenAPI: an OperationRegistry is needed"],
@@ -285,10 +281,11 @@ describe("toOpenAPI", () => {
 });
 
 describe("GET openapi.json", () => {
-  it("is the document, for whoever asks", async () => {
+  it("GET openapi.json is the document for its caller", async () => {
     const { url, registry } = await serving(everything(), {
       doors: { http: { path: "/v1", info: INFO } },
       tokens: { secret: { id: "ada", scopes: ["trees"] } },
+      anonymous: true,
     });
     const get = async (headers) => (await fetch(`${url}/v1/openapi.json`, { headers })).json();
     const servers = [{ url: "/v1" }];
@@ -301,7 +298,7 @@ describe("GET openapi.json", () => {
     assert.ok("/docs/late" in (await get()).paths);
   });
 
-  it("follows rules that are changed in place", async () => {
+  it("GET openapi.json follows rules that are changed in place", async () => {
     const changing = operation({
       namespace: "docs",
       name: "changing",
@@ -312,12 +309,12 @@ describe("GET openapi.json", () => {
       "/docs/changing" in (await (await fetch(`${url}/api/openapi.json`)).json()).paths;
     assert.equal(await isShown(), false);
     changing.accessControl.requiredScopes.pop();
-    while (!(await isShown())) await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(isShown);
     changing.accessControl.requiredScopes.push("a");
-    while (await isShown()) await new Promise((resolve) => setTimeout(resolve, 20));
+    await until(async () => !(await isShown()));
   });
 
-  it("has nothing that is not served", async () => {
+  it("GET openapi.json has nothing that is not served", async () => {
     const { url } = await serving(everything(), { operations: ({ name }) => name !== "search" });
     const { paths } = await (await fetch(`${url}/api/openapi.json`)).json();
     assert.ok(!("/docs/search" in paths));

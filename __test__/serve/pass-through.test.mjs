@@ -95,7 +95,7 @@ describe("a large body", () => {
     ["whose length nobody knows passes through", `${megabytes}`, async () => {}],
     ["passes through to a slow client", `${megabytes}`, (bytes) => (bytes % 5 === 0 ? sleep(1) : undefined)],
   ]) {
-    it(`${what}, and not through memory`, async (test) => {
+    it(`a large body ${what}, and not through memory`, async (test) => {
       const { url } = await fileServer();
       const server = await serverProcess(url);
       // What a first call needs is not what is measured.
@@ -111,7 +111,7 @@ describe("a large body", () => {
     });
   }
 
-  it("waits in its server while nobody reads it, and ends when its client goes", async () => {
+  it("a large body that is not read waits at the upstream server, and ends when its client disconnects", async () => {
     const { url, sent } = await fileServer();
     const config = { namespace: "files", baseUrl: url, maxResponseBytes: 2_000_000_000 };
     const served = await serving(FromOpenAPI(document, config), { concurrency: 1, queue: 0 });
@@ -132,7 +132,7 @@ describe("a large body", () => {
     }
   });
 
-  it("is no larger than it may be", async () => {
+  it("a large body is refused beyond the size limit", async () => {
     const { url } = await fileServer();
     const config = { namespace: "files", baseUrl: url, maxResponseBytes: 2 * MEGABYTE };
     const served = await serving(FromOpenAPI(document, config));
@@ -146,7 +146,7 @@ describe("a large body", () => {
     assert.equal(whole.byteLength, 2 * MEGABYTE);
   });
 
-  it("that breaks off is not taken for the whole", async () => {
+  it("a large body that breaks off is not mistaken for a complete one", async () => {
     const api = await upstream(async (_, response) => {
       response.writeHead(200, { "content-type": "application/octet-stream" });
       response.write(piece);
@@ -168,7 +168,7 @@ function problemOf(text) {
 }
 
 describe("a binary body", () => {
-  it("is the same, however large and whoever answers", async () => {
+  it("a binary body of any size is the same from native code and from JavaScript", async () => {
     const sizes = [0, 1, 1_000, 65_535, 65_536, 65_537, 300_000];
     const api = await upstream(({ url }, response) => {
       const [status, type, size] = url.split("/").at(-1).split("-");

@@ -12,6 +12,8 @@ const seed = chosenSeed();
 const wanted = Number(process.env.OPERATIONS_REGISTRIES ?? 200);
 const INFO = { title: "t", version: "1" };
 const ADA = { id: "ada", scopes: ["read"] };
+// Exceptions too are what they were, where their messages may be read.
+const OPTIONS = { tokens: { secret: ADA }, anonymous: true, errors: "expose" };
 
 test("an import from a server is the registry that it serves", async () => {
   const seeds = new Random(seed);
@@ -39,7 +41,7 @@ async function compare(random, tally) {
   const registry = new OperationRegistry();
   const operations = random.times(2, 6, (number) => randomOperation(random, number, script));
   registry.registerAll(operations);
-  const served = await serve(registry, { doors: { http: true }, tokens: { secret: ADA } });
+  const served = await serve(registry, { doors: { http: true }, ...OPTIONS });
   const auth = { type: "bearer", token: "secret" };
   try {
     const version = random.pick(["3.1", "3.2"]);
@@ -164,7 +166,7 @@ function unfolded(schema) {
   return copy(root, 3);
 }
 
-test("a namespace can be chosen, and has to be where the document has none", async () => {
+test("an import from a server can choose a namespace, and must where the document has none", async () => {
   const script = { current: [{ gives: 1 }] };
   const registry = new OperationRegistry();
   const operation = { ...randomOperation(new Random(1), 0, script), type: "query", handler: () => 1 };

@@ -86,6 +86,7 @@ before(async () => {
     port: 0,
     doors: { http: true, mcp: true },
     tokens: { ada: { id: "ada", scopes: [] }, bob: { id: "bob", scopes: [] } },
+    anonymous: true,
   });
 });
 after(async () => {
@@ -103,7 +104,7 @@ const linkOf = async (path, token = "ada") => {
 };
 
 describe("a large result through the HTTP door", () => {
-  it("is the body, as it would be without a file, and says where it is", async () => {
+  it("a large result over HTTP is the body, as without a file, and a header says where it is", async () => {
     const response = await get("/api/large/list");
     assert.equal(response.status, 200);
     assert.equal(response.headers.get("content-type"), "application/json");
@@ -115,14 +116,14 @@ describe("a large result through the HTTP door", () => {
     assert.equal(await again.text(), text);
   });
 
-  it("of a native operation is one too, with its status", async () => {
+  it("a large result of a native operation is in a file too, with its status", async () => {
     const response = await get("/api/native");
     assert.equal(response.status, 201);
     assert.deepEqual(await response.json(), LIST);
     assert.match(response.headers.get("content-location"), /^\/api\/\.spilled\/[0-9a-f]{32}$/);
   });
 
-  it("is a link in the envelope, without the path", async () => {
+  it("a large result over HTTP is a link in the envelope, without the path", async () => {
     for (const path of ["/api/large/text", "/api/native"]) {
       const { data, meta } = await linkOf(path);
       assert.deepEqual(Object.keys(meta.spill).sort(), ["bytes", "contentType", "sha256", "url"]);
@@ -135,7 +136,7 @@ describe("a large result through the HTTP door", () => {
     }
   });
 
-  it("can be had in parts", async () => {
+  it("a large result over HTTP can be read in ranges", async () => {
     const { meta } = await linkOf("/api/large/text");
     const { url, bytes, sha256 } = meta.spill;
     const all = Buffer.from(TEXT);
@@ -170,21 +171,21 @@ describe("a large result through the HTTP door", () => {
     assert.equal(post.status, 405);
   });
 
-  it("is for its caller alone", async () => {
+  it("a large result over HTTP can be read by its caller alone", async () => {
     const { meta } = await linkOf("/api/large/text");
     assert.equal((await get(meta.spill.url, "bob")).status, 404);
     assert.equal((await fetch(new URL(meta.spill.url, served.url))).status, 404);
     assert.equal((await get(`/api/.spilled/${"0".repeat(32)}`)).status, 404);
   });
 
-  it("is never a file that somebody made up", async () => {
+  it("a path that a handler made up is never served as a large result", async () => {
     const plain = await get("/api/large/forged");
     assert.equal(await plain.text(), '"no"');
     const { meta } = await linkOf("/api/large/forged");
     assert.equal(meta.spill, undefined);
   });
 
-  it("is noted by an import of the same registry", async () => {
+  it("a large result is noted by an import of the same registry", async () => {
     const operations = await FromOpenAPIUrl(new URL("/api/openapi.json", served.url).href, {
       auth: { type: "bearer", token: "ada" },
       allowPrivateAddresses: true,
@@ -199,7 +200,7 @@ describe("a large result through the HTTP door", () => {
     assert.equal(small.meta.notes, undefined);
   });
 
-  it("is gone when its time is up", async () => {
+  it("a large result over HTTP is gone when it has expired", async () => {
     const dir = join(folder, "short");
     const short = new OperationRegistry({ spill: { over: 10, dir, keep: 400 } });
     short.register({ ...registry.get("large.text") });
@@ -220,7 +221,7 @@ async function connected(token) {
 }
 
 describe("a large result through the MCP door", () => {
-  it("is a link, which its caller reads in parts", async () => {
+  it("a large result over MCP is a link, which its caller reads in parts", async () => {
     const client = await connected("ada");
     // The client checks structured content against the schemas of the list.
     const { tools } = await client.listTools();
@@ -260,7 +261,7 @@ describe("a large result through the MCP door", () => {
     await client.close();
   });
 
-  it("that is binary is read as such", async () => {
+  it("a large binary result over MCP is read as binary", async () => {
     const client = await connected("ada");
     const { content } = await client.callTool({ name: "large_bytes", arguments: {} });
     const { contents } = await client.readResource({ uri: content[1].uri });
@@ -268,7 +269,7 @@ describe("a large result through the MCP door", () => {
     await client.close();
   });
 
-  it("is for its caller alone", async () => {
+  it("a large result over MCP can be read by its caller alone", async () => {
     const [ada, bob] = [await connected("ada"), await connected("bob")];
     const { content } = await ada.callTool({ name: "large_text", arguments: {} });
     await assert.rejects(bob.readResource({ uri: content[1].uri }), /not found/i);
@@ -276,7 +277,7 @@ describe("a large result through the MCP door", () => {
     await bob.close();
   });
 
-  it("is noted by our own client, whose schemas stay as they are", async () => {
+  it("a large result over MCP is noted by our own client, whose schemas stay as they are", async () => {
     const client = await createMCPClient("large", {
       url: new URL("/mcp", served.url).href,
       headers: { authorization: "Bearer ada" },
@@ -294,7 +295,7 @@ describe("a large result through the MCP door", () => {
 });
 
 describe("a large result whose client goes away", () => {
-  it("leaves no file, whenever that is", async () => {
+  it("a large result whose client disconnects at any time leaves no file", async () => {
     const dir = join(folder, "abandoned");
     // Just enough for a file to be made; the rest does not come.
     const slow = createServer((_, response) => {

@@ -6,6 +6,7 @@ import { OperationRegistry } from "@alkdev/operations";
 import { serve } from "@alkdev/operations/serve";
 
 export { operation, subscription } from "../registry/support/operations.mjs";
+export { deferred } from "../support/waiting.mjs";
 
 /** Serves operations until the tests of the file are done. */
 export async function serving(operations, options = {}, registryOptions = {}) {
@@ -42,13 +43,4 @@ export function raw(url, text) {
     socket.on("error", () => {});
     socket.on("close", () => resolve(said));
   });
-}
-
-/** A promise and the way to settle it. */
-export function deferred() {
-  let resolve;
-  const promise = new Promise((settle) => {
-    resolve = settle;
-  });
-  return { promise, resolve };
 }

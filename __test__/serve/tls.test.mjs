@@ -35,7 +35,7 @@ const otherKeyFile = file("other.pem", makeCertificates().key);
 const named = (url) => url.replace("127.0.0.1", "localhost");
 
 describe("tls", () => {
-  it("serves HTTPS", async () => {
+  it("a server with tls serves HTTPS", async () => {
     const { url } = await serving([greet], { tls: { certFile, keyFile } });
     assert.match(url, /^https:/);
     const agent = new Agent({ ca });
@@ -48,7 +48,7 @@ describe("tls", () => {
     assert.equal(text, '"Hello Ada"');
   });
 
-  it("speaks HTTP/2 with those who know it", async () => {
+  it("a server with tls speaks HTTP/2 with clients that support it", async () => {
     const { url, close } = await serving([greet], { tls: { certFile, keyFile } });
     const session = connectHttp2(named(url), { ca });
     const texts = await Promise.all(
@@ -62,7 +62,7 @@ describe("tls", () => {
     session.close();
   });
 
-  it("shows identify the same URL, whichever version of HTTP it is", async () => {
+  it("identify gets the same URL with each version of HTTP", async () => {
     const urls = [];
     const identify = ({ url }) => {
       urls.push(url);
@@ -82,7 +82,7 @@ describe("tls", () => {
     assert.deepEqual(urls, ["/api/demo/greet?name=Ada", "/api/demo/greet?name=Ada"]);
   });
 
-  it("is not for those who speak without it, or say nothing", async () => {
+  it("a server with tls disconnects clients that speak plain HTTP or send nothing", async () => {
     const { url, stats } = await serving([greet], { tls: { certFile, keyFile }, requestTimeout: 50 });
     const { port } = new URL(url);
     for (const text of ["GET / HTTP/1.1\r\n\r\n", ""]) {
@@ -93,7 +93,7 @@ describe("tls", () => {
     while (stats().connections > 0) await new Promise(setImmediate);
   });
 
-  it("says what is wrong with its files", async () => {
+  it("a server says what is wrong with its tls files", async () => {
     for (const [tls, message] of [
       [{ certFile: "/nowhere", keyFile }, /tls\.certFile cannot be used \(\/nowhere\)/],
       [{ certFile: keyFile, keyFile }, /tls\.certFile cannot be used .*no certificate/],

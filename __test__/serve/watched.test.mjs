@@ -52,7 +52,7 @@ async function imported() {
 }
 
 const identities = { ada: { id: "ada", scopes: ["read"] }, eve: { id: "eve", scopes: [] } };
-const options = { tokens: identities };
+const options = { tokens: identities, anonymous: true };
 const by = (name) => ({ headers: { authorization: `Bearer ${name}` } });
 
 /** Requests of every kind, one after the other. */
@@ -102,7 +102,7 @@ const steady = (reports) =>
   });
 
 describe("a call that is done without JavaScript", () => {
-  it("is told to listeners, auditors and the diagnostics channel as one in JavaScript is", async () => {
+  it("a native call is reported to listeners, auditors and the diagnostics channel like one in JavaScript", async () => {
     const natively = await serving(await imported(), options);
     const inJavaScript = await serving(await imported(), options);
     inJavaScript.registry.use((_, next) => next());
@@ -142,7 +142,7 @@ describe("a call that is done without JavaScript", () => {
     assert.equal(natively.registry.stats().unreported, 0);
   });
 
-  it("is told to nobody who has left, and wakes nobody then", async () => {
+  it("a native call is not reported to listeners that were removed, and does not wake JavaScript", async () => {
     const served = await serving(await imported(), options);
     const reports = [];
     const stop = served.registry.on("call", (report) => void reports.push(report));
@@ -154,7 +154,7 @@ describe("a call that is done without JavaScript", () => {
     assert.equal(reports.length, 1);
   });
 
-  it("that is a stream is told once its client has left, as no error", async () => {
+  it("a native stream is reported once its client has left, and not as an error", async () => {
     const endless = await upstream((_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write("data: 1\n\n");
@@ -170,7 +170,7 @@ describe("a call that is done without JavaScript", () => {
     assert.deepEqual([outcome, kind, events, isNative], ["ok", "subscription", 1, true]);
   });
 
-  it("is told when JavaScript, which was busy all the time, has time for it or ends", async () => {
+  it("a native call during a busy JavaScript thread is reported when that is free or ends", async () => {
     const folder = mkdtempSync(join(tmpdir(), "operations-"));
     const release = join(folder, "release");
     // In a process of its own, whose JavaScript stands still until it finds a file, and then ends without another turn.

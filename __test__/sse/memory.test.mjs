@@ -53,7 +53,7 @@ async function consume(url, source) {
 }
 
 describe("a stream of 400 MB", () => {
-  it("waits in the server while nobody reads, and arrives whole when somebody does", async () => {
+  it("a stream of 400 MB waits at the server while it is not read, and arrives whole when it is", async () => {
     const event = `data: ${"x".repeat(64 * 1024 - 8)}\n\n`;
     const { url, state } = await flooding(400 * MEGABYTE, event);
     const stuck = (async () => {
@@ -84,7 +84,7 @@ describe("a stream of 400 MB", () => {
 });
 
 describe("an event of 200 MB without an end", () => {
-  it("is refused", async () => {
+  it("an event of 200 MB without an end is refused", async () => {
     const { url, state } = await flooding(200 * MEGABYTE, "x".repeat(64 * 1024), "data: 1\n\ndata: ");
     const { first, code, message, growth } = await consume(
       url,

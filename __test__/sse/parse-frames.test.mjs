@@ -8,7 +8,7 @@ import { assertSameEvents, cases, decoded, fed } from "./support.mjs";
 
 describe("parseSSEFrames: the grammar", () => {
   for (const { name, text, bytes, events, remaining } of cases()) {
-    it(name, () => {
+    it(`parseSSEFrames follows the grammar: ${name}`, () => {
       const whole = parseSSEFrames(text);
       assert.deepEqual(whole.events, events);
       if (remaining !== undefined) assert.equal(whole.remaining, remaining);
@@ -29,11 +29,11 @@ describe("parseSSEFrames: the grammar", () => {
 });
 
 describe("parseSSEFrames", () => {
-  it("is the same function in both entry points", () => {
+  it("parseSSEFrames is the same function in both entry points", () => {
     assert.equal(fromOpenAPI.parseSSEFrames, parseSSEFrames);
   });
 
-  it("returns plain objects with exactly the documented members", () => {
+  it("parseSSEFrames returns plain objects with exactly the documented members", () => {
     assert.deepStrictEqual(parseSSEFrames("event: x\nid: 7\nretry: 5\ndata: 1\n\ndata: {}\n\nda"), {
       events: [
         { data: "1", eventType: "x", lastEventId: "7" },
@@ -43,7 +43,7 @@ describe("parseSSEFrames", () => {
     });
   });
 
-  it("keeps the id within a call and not beyond", () => {
+  it("parseSSEFrames carries the id over within a call and not beyond", () => {
     const { events } = parseSSEFrames("id: 1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n");
     assert.deepEqual(
       events.map(({ lastEventId }) => lastEventId),
@@ -52,7 +52,7 @@ describe("parseSSEFrames", () => {
     assert.equal(parseSSEFrames("data: d\n\n").events[0].lastEventId, "");
   });
 
-  it("does not lose half a surrogate pair", () => {
+  it("parseSSEFrames does not lose a lone surrogate at the end of a text", () => {
     const first = parseSSEFrames("data: \ud83d");
     assert.equal(first.remaining, "data: \ud83d");
     assert.equal(parseSSEFrames(`${first.remaining}\ude00\n\n`).events[0].data, "😀");
@@ -60,11 +60,11 @@ describe("parseSSEFrames", () => {
     assert.equal(parseSSEFrames("data: ä€😀\n\ndata: ä€😀\ud83d").remaining, "data: ä€😀\ud83d");
   });
 
-  it("reads what is no text at all as U+FFFD", () => {
+  it("parseSSEFrames reads invalid UTF-16 as U+FFFD", () => {
     assert.equal(parseSSEFrames("data: a\ud83db\n\n").events[0].data, "a\ufffdb");
   });
 
-  it("drops a byte order mark at the beginning of a later text, too, and loses no data", () => {
+  it("parseSSEFrames drops a byte order mark at the beginning of a later text, too, and loses no data", () => {
     const { events } = fed(["data: a\n\n", "\ufeffdata: b\n\n"]);
     assert.deepEqual(
       events.map(({ data }) => data),
@@ -72,19 +72,19 @@ describe("parseSSEFrames", () => {
     );
   });
 
-  it("gives names that look special back as data", () => {
+  it("parseSSEFrames returns names such as __proto__ as data", () => {
     const { events } = parseSSEFrames("event: __proto__\nid: constructor\ndata: null\n\n");
     assert.deepEqual(events, [{ data: "null", eventType: "__proto__", lastEventId: "constructor" }]);
   });
 
-  it("bears a long id under many events", () => {
+  it("parseSSEFrames handles a long id under many events", () => {
     const id = "x".repeat(1_000_000);
     const { events } = parseSSEFrames(`id: ${id}\n\n${"data\n\n".repeat(20_000)}`);
     assert.equal(events.length, 20_000);
     assert.equal(events.at(-1).lastEventId, id);
   });
 
-  it("says what to do with what is no text", () => {
+  it("parseSSEFrames refuses what is no text, with what to do", () => {
     for (const [value, called] of [
       [undefined, "undefined"],
       [null, "null"],

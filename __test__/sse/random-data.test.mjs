@@ -57,7 +57,7 @@ function expected(text) {
   }
 }
 
-it("data is JSON to the one exactly when it is to the other", async () => {
+it("data of an event is JSON to Rust exactly when it is to JavaScript", async () => {
   const seed = chosenSeed();
   const random = new Random(seed);
   const texts = random.times(TEXTS, TEXTS, () => randomText(random));

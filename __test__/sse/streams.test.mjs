@@ -21,6 +21,7 @@ import {
   serve,
   until,
 } from "../http/support.mjs";
+import { collect as all } from "../support/waiting.mjs";
 
 const sse = answers("text/event-stream");
 const EVENTS = { "content-type": "text/event-stream" };
@@ -54,15 +55,10 @@ async function staying(text = "data: 1\n\n") {
   return { ...server, state };
 }
 
-async function all(stream) {
-  const envelopes = [];
-  for await (const envelope of stream) envelopes.push(envelope);
-  return envelopes;
-}
 const dataOf = (envelopes) => envelopes.map(({ data }) => data);
 
 describe("events", () => {
-  it("are envelopes with what the frame said about itself", async () => {
+  it("events are envelopes with the fields of their frame", async () => {
     const { url } = await sending(
       'event: a\nid: 1\nretry: 5\ndata: {"n":1}\n\n',
       ": beat\n\nevent: a\ndata: text\n\n",
@@ -85,7 +81,7 @@ describe("events", () => {
     assert.equal(meta.headers["content-type"], "text/event-stream");
   });
 
-  it("are JSON where their data is JSON, and strings where it is not", async () => {
+  it("events are JSON if their data is JSON, and strings otherwise", async () => {
     const texts = [
       "1",
       "-0",
@@ -119,7 +115,7 @@ describe("events", () => {
     assert.deepEqual(dataOf(await all(subscription({ baseUrl: url })({}, {}))), expected);
   });
 
-  it("arrive however the stream is cut", async () => {
+  it("events arrive however the stream is split", async () => {
     const text =
       '\ufeffevent: ü\r\nid: 7\r\ndata: {"a":\r\ndata: "é"}\r\n\r\ndata: x\rdata: y\r\r: z\n\ndata: last\n\n';
     const bytes = Buffer.from(text);
@@ -129,7 +125,7 @@ describe("events", () => {
     assert.deepEqual(envelopes[0].meta.sse, { event: "ü", id: "7" });
   });
 
-  it("by the hundred thousand arrive complete and in order", async () => {
+  it("a hundred thousand events arrive complete and in order", async () => {
     const { url } = await serve(async (_, response) => {
       response.writeHead(200, EVENTS);
       for (let at = 0; at < 100_000; at += 500) {
@@ -148,7 +144,7 @@ describe("events", () => {
     assert.equal(count, 100_000);
   });
 
-  it("pass through subscribe, and take the declared shape", async () => {
+  it("events pass through subscribe, and take the declared shape", async () => {
     const schema = {
       type: "object",
       properties: { n: { type: "integer" } },
@@ -168,7 +164,7 @@ describe("a compressed stream", () => {
     deflate: createDeflate,
     br: createBrotliCompress,
   })) {
-    it(`${encoding}: its events arrive as they are sent`, async () => {
+    it(`events of a stream compressed with ${encoding} arrive as they are sent`, async () => {
       let ask;
       const { url } = await serve((_, response) => {
         response.writeHead(200, { ...EVENTS, "content-encoding": encoding });
@@ -193,7 +189,7 @@ describe("a compressed stream", () => {
 });
 
 describe("a subscription", () => {
-  it("is recognised as an async generator function", () => {
+  it("an SSE subscription is recognised as an async generator function", () => {
     const [operation] = FromOpenAPI(documentOf({ "/": { get: { operationId: "it", responses: sse } } }), {
       namespace: "t",
       baseUrl: "http://localhost",
@@ -206,7 +202,7 @@ describe("a subscription", () => {
     assert.equal(stream[Symbol.asyncIterator](), stream);
   });
 
-  it("asks for the stream only, and sends its input", async () => {
+  it("an SSE subscription accepts event streams only, and sends its input", async () => {
     const { url, received } = await sending("data: 1\n\n");
     const responses = {
       200: { description: "", content: { "application/json": {}, "text/event-stream": {} } },
@@ -228,7 +224,7 @@ describe("a subscription", () => {
     assert.equal(content.toString(), '{"stream":true}');
   });
 
-  it("sends a Blob, which has to be read first", async () => {
+  it("an SSE subscription sends a Blob, which has to be read first", async () => {
     const { url, received } = await sending("data: 1\n\n");
     const requestBody = { content: { "application/octet-stream": {} } };
     const stream = subscription({ baseUrl: url }, { method: "post", requestBody });
@@ -236,7 +232,7 @@ describe("a subscription", () => {
     assert.equal(received[0].content.toString(), "abc");
   });
 
-  it("does nothing before the first next()", async () => {
+  it("an SSE subscription does nothing before the first next()", async () => {
     const { url, received } = await sending("data: 1\n\n");
     const stream = subscription({ baseUrl: url })({}, {});
     await stream.return();
@@ -244,7 +240,7 @@ describe("a subscription", () => {
     assert.equal(received.length, 0);
   });
 
-  it("answers several who ask at once in their order", async () => {
+  it("concurrent next() calls of an SSE subscription resolve in order", async () => {
     const { url } = await sending("data: 1\n\n", "data: 2\n\n", "data: 3\n\n");
     const stream = subscription({ baseUrl: url })({}, {});
     const steps = await Promise.all([stream.next(), stream.next(), stream.next(), stream.next()]);
@@ -264,7 +260,7 @@ describe("what comes instead of a stream", () => {
     return all(subscription({ baseUrl: url, ...config })({}, {}));
   };
 
-  it("JSON is one value", async () => {
+  it("a JSON response instead of a stream is one value", async () => {
     const [envelope, ...rest] = await answering(200, { "content-type": "application/json" }, '{"a":1}');
     assert.deepEqual(envelope.data, { a: 1 });
     assert.equal(envelope.meta.contentType, "application/json");
@@ -272,17 +268,17 @@ describe("what comes instead of a stream", () => {
     assert.equal(rest.length, 0);
   });
 
-  it("nothing is the end", async () => {
+  it("an empty response instead of a stream is its end", async () => {
     assert.deepEqual(await answering(204, {}), []);
     assert.deepEqual(await answering(200, { "content-type": "application/json" }, ""), []);
   });
 
-  it("a text is taken for the stream that was promised", async () => {
+  it("a text response instead of a stream is read as the stream that was promised", async () => {
     assert.deepEqual(dataOf(await answering(200, { "content-type": "text/plain" }, "data: 1\n\n")), [1]);
     assert.deepEqual(dataOf(await answering(200, {}, "data: 1\n\n")), [1]);
   });
 
-  it("a picture is an error", async () => {
+  it("an image instead of a stream is an error", async () => {
     const error = await failureOf(answering(200, { "content-type": "image/png" }, "x"));
     assert.ok(error instanceof CallError);
     assert.equal(error.code, "EXECUTION_ERROR");
@@ -297,7 +293,7 @@ describe("what comes instead of a stream", () => {
     assert.ok(binary.details.body instanceof ArrayBuffer);
   });
 
-  it("opening is tried again as `retry` says", async () => {
+  it("opening a stream is retried as `retry` says", async () => {
     let count = 0;
     const { url } = await serve((_, response) => {
       response.writeHead(count++ === 0 ? 503 : 200, EVENTS);
@@ -311,7 +307,7 @@ describe("what comes instead of a stream", () => {
 });
 
 describe("lines of JSON", () => {
-  it("are one value each", async () => {
+  it("newline-delimited JSON is one value per row", async () => {
     for (const mediaType of ["application/x-ndjson", "application/jsonl"]) {
       const { url } = await serve((_, response) => {
         response.writeHead(200, { "content-type": mediaType });
@@ -325,7 +321,7 @@ describe("lines of JSON", () => {
     }
   });
 
-  it("that are none end the stream after those before them", async () => {
+  it("invalid newline-delimited JSON ends the stream after the values before it", async () => {
     const { url } = await serve((_, response) => {
       response.writeHead(200, { "content-type": "application/x-ndjson" });
       response.end("1\n2\noops\n3\n");
@@ -339,7 +335,7 @@ describe("lines of JSON", () => {
 });
 
 describe("leaving a stream closes its connection", () => {
-  it("by break", async () => {
+  it("break closes the connection of a stream", async () => {
     const { url, state } = await staying();
     for await (const { data } of subscription({ baseUrl: url })({}, {})) {
       assert.equal(data, 1);
@@ -348,7 +344,7 @@ describe("leaving a stream closes its connection", () => {
     await until(() => state.closed === 1);
   });
 
-  it("by return() while next() waits", async () => {
+  it("return() while next() is pending closes the connection of a stream", async () => {
     const { url, state } = await staying();
     const stream = subscription({ baseUrl: url })({}, {});
     await stream.next();
@@ -361,7 +357,7 @@ describe("leaving a stream closes its connection", () => {
     await until(() => state.closed === 1);
   });
 
-  it("by return() before there is an answer", async () => {
+  it("return() before there is a response closes the connection of a stream", async () => {
     const { url, state } = await (async () => {
       const state = { open: 0, closed: 0 };
       const server = await serve((_, response) => {
@@ -378,7 +374,7 @@ describe("leaving a stream closes its connection", () => {
     await until(() => state.closed === 1);
   });
 
-  it("by throw()", async () => {
+  it("throw() closes the connection of a stream", async () => {
     const { url, state } = await staying();
     const stream = subscription({ baseUrl: url })({}, {});
     await stream.next();
@@ -386,7 +382,7 @@ describe("leaving a stream closes its connection", () => {
     await until(() => state.closed === 1);
   });
 
-  it("through subscribe, by return() while next() waits", async () => {
+  it("return() through subscribe while next() is pending closes the connection of a stream", async () => {
     const { url, state } = await staying();
     const registry = registryOf({ "/": { get: { operationId: "it", responses: sse } } }, { baseUrl: url });
     const stream = subscribe(registry, "t.it", {}, {});
@@ -397,7 +393,7 @@ describe("leaving a stream closes its connection", () => {
     await until(() => state.closed === 1);
   });
 
-  it("by the signal, which is an error for whoever waits or asks next", async () => {
+  it("a signal closes the connection of a stream, with an error for the pending or following next()", async () => {
     const { url, state } = await staying();
     for (const waitsFirst of [true, false]) {
       const controller = new AbortController();
@@ -413,14 +409,14 @@ describe("leaving a stream closes its connection", () => {
     }
   });
 
-  it("a signal that is aborted already opens nothing", async () => {
+  it("a stream with an aborted signal opens no connection", async () => {
     const { url, received } = await sending("data: 1\n\n");
     const stream = subscription({ baseUrl: url })({}, { signal: AbortSignal.abort() });
     await assert.rejects(stream.next(), { code: "ABORTED" });
     assert.equal(received.length, 0);
   });
 
-  it("by closeAll(), which is an error for whoever waits", async () => {
+  it("closeAll() closes the connection of a stream, with an error for the pending next()", async () => {
     const { url, state } = await staying();
     const services = new OpenAPIServiceRegistry();
     const document = documentOf({ "/": { get: { operationId: "it", responses: sse } } });
@@ -458,7 +454,7 @@ describe("a connection that is lost", () => {
       setTimeout(() => response.destroy(), 10);
     });
 
-  it("is an error, after its events", async () => {
+  it("a lost connection is an error of the stream, after its events", async () => {
     const { url } = await forgetful();
     const stream = subscription({ baseUrl: url })({}, {});
     assert.equal((await stream.next()).value.data, 1);
@@ -468,7 +464,7 @@ describe("a connection that is lost", () => {
     assert.deepEqual(await stream.next(), { done: true, value: undefined });
   });
 
-  it("is made again where the configuration says so, and goes on", async () => {
+  it("a lost connection is made again if configured, and the stream goes on", async () => {
     const { url, received } = await forgetful();
     const envelopes = await all(subscription({ baseUrl: url, sse: { reconnect: true } })({}, {}));
     assert.deepEqual(dataOf(envelopes), [1, 2, 3]);
@@ -486,7 +482,7 @@ describe("a connection that is lost", () => {
     );
   });
 
-  it("begins where the configuration says", async () => {
+  it("a stream begins at the configured event id", async () => {
     const { url } = await forgetful();
     const stream = subscription({ baseUrl: url, sse: { lastEventId: "2" } })({}, {});
     const { value } = await stream.next();
@@ -494,7 +490,7 @@ describe("a connection that is lost", () => {
     await stream.return();
   });
 
-  it("is given up after so many attempts, and the error counts them", async () => {
+  it("a lost connection is given up after so many attempts, and the error counts them", async () => {
     let count = 0;
     const { url } = await serve((_, response) => {
       if (count++ > 0) return sendJson(response, {}, 503);
@@ -507,7 +503,7 @@ describe("a connection that is lost", () => {
     assert.equal(count, 3);
   });
 
-  it("is not made again by someone who has left", async () => {
+  it("a lost connection is not made again for a consumer that has left", async () => {
     const { url, received } = await forgetful();
     const stream = subscription({ baseUrl: url, sse: { reconnect: true } })({}, {});
     await stream.next();
@@ -519,7 +515,7 @@ describe("a connection that is lost", () => {
 });
 
 describe("the time limit of a stream", () => {
-  it("ends with its headers", async () => {
+  it("the time limit of a stream ends with its headers", async () => {
     const { url } = await serve((_, response) => {
       response.writeHead(200, EVENTS);
       response.flushHeaders();

@@ -8,7 +8,7 @@ const require = createRequire(import.meta.url);
 export const { native, runtime } = require("../../dist/runtime.js");
 
 if (native.TestHooks === undefined) {
-  throw new Error("The addon was built without test hooks: run `node scripts/build.mjs --profile ci`");
+  throw new Error("The addon was built without test hooks: run `npm run build:dev`");
 }
 
 export const hooks = new native.TestHooks(runtime);

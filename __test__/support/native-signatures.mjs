@@ -77,7 +77,7 @@ function rustSources(folder) {
     .map((file) => readFileSync(join(folder, file), "utf8").replaceAll(/^\s*\/\/.*$/gm, ""));
 }
 
-const ATTRIBUTE = String.raw`#\[napi(?:\((.*)\))?\]\n\s*(?:#\[[^\]]*\]\s*)*`;
+const ATTRIBUTE = String.raw`#\[napi(?:\(((?:(?!#\[)[^])*?)\))?\]\n\s*(?:#\[[^\]]*\]\s*)*`;
 const STRUCT = new RegExp(`${ATTRIBUTE}pub(?:\\(crate\\))? struct (\\w+)`, "g");
 const FUNCTION = new RegExp(
   String.raw`(^impl(?:<[^>]*>)? (\w+)[^{\n]*\{)|${ATTRIBUTE}(?:pub(?:\(crate\))? )?(async )?fn (\w+)(?:<[^(]*>)?\(([^]*?)\)(?:\s*->\s*([^{]*?))?\s*(?:where[^{]*)?\{|^\}`,

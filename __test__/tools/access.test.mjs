@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { OperationRegistry, OperationType } from "@alkdev/operations";
+import { buildCallHandler, OperationRegistry, OperationType, PendingRequestMap } from "@alkdev/operations";
 import { toTools } from "@alkdev/operations/tools";
 import { Type } from "@sinclair/typebox";
 
@@ -29,17 +29,52 @@ function tools() {
 }
 
 describe("a tool call on a registry that trusts direct calls", () => {
-  it("is refused without the scope", async () => {
+  it("a tool call on a registry that trusts direct calls is refused without the scope", async () => {
     const { tools: list, call, calls } = tools();
     const { isError } = await call(list[0].name, {}, { identity: { id: "v", scopes: [] } });
     assert.equal(isError, true);
     assert.equal(calls(), 0);
   });
 
-  it("is granted with it", async () => {
+  it("a tool call on a registry that trusts direct calls is granted with the scope", async () => {
     const { tools: list, call, calls, holder } = tools();
     const { isError } = await call(list[0].name, {}, { identity: holder });
     assert.equal(isError, false);
     assert.equal(calls(), 1);
+  });
+});
+
+describe("a tool call that an operation makes for its caller", () => {
+  const spec = (name, handler, requiredScopes = []) => ({
+    namespace: "agent",
+    name,
+    version: "1.0.0",
+    type: OperationType.MUTATION,
+    description: name,
+    inputSchema: Type.Object({}),
+    outputSchema: Type.Unknown(),
+    accessControl: { requiredScopes },
+    handler,
+  });
+
+  it("gives an anonymous caller's model nothing that needs admin, however deep in env it is made", async () => {
+    const registry = new OperationRegistry();
+    let removed = 0;
+    const useTool = (_, context) => kit.call("agent_remove", {}, context);
+    registry.registerAll([
+      spec("remove", () => ++removed, ["admin"]),
+      spec("step", useTool),
+      spec("run", (_, { env }) => env.agent.step({}).then(({ data }) => data)),
+    ]);
+    const kit = toTools(registry, { target: "json-schema", include: ["agent.remove"] });
+    const callMap = new PendingRequestMap();
+    callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
+    for (const id of ["agent.step", "agent.run"]) {
+      const { data } = await callMap.call(id, {});
+      assert.equal(data.isError, true, id);
+    }
+    const { isError } = await kit.call("agent_remove", {}, { trusted: true });
+    assert.equal(isError, true);
+    assert.equal(removed, 0);
   });
 });

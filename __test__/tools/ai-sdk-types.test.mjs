@@ -47,6 +47,7 @@ for (const call of (await result).toolCalls) {
 
 describe("the types of tools for the AI SDK", () => {
   for (const ai of ["ai5", "ai6", "ai"]) {
-    it(`fit ${ai}`, () => assert.deepEqual(problemsIn(new Map([[`types-of-${ai}`, moduleFor(ai)]])), []));
+    it(`the types of tools for the AI SDK fit ${ai}`, () =>
+      assert.deepEqual(problemsIn(new Map([[`types-of-${ai}`, moduleFor(ai)]])), []));
   }
 });

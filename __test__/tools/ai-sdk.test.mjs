@@ -89,7 +89,7 @@ for (const [version, { load, test, model: kind }] of Object.entries(VERSIONS)) {
   const lastResult = (prompt) => prompt.at(-1).content.at(-1).output;
 
   describe(`toAISDKTools with ${version}`, () => {
-    it("a model finds, calls and corrects itself", async () => {
+    it(`a model finds a tool, calls it and corrects itself, with ${version}`, async () => {
       const { generateText, stepCountIs, isStepCount } = await load();
       const front = new OperationRegistry();
       front.registerAll(catalogue(registryOf()).asOperations());
@@ -125,7 +125,7 @@ for (const [version, { load, test, model: kind }] of Object.entries(VERSIONS)) {
       assert.deepEqual(steps[4].toolResults[0].output, { data: 2 });
     });
 
-    it("shows images to the model", async () => {
+    it(`toAISDKTools shows images to the model, with ${version}`, async () => {
       const { generateText, stepCountIs, isStepCount } = await load();
       const registry = registryOf(
         operation("camera.shoot", {
@@ -154,7 +154,7 @@ for (const [version, { load, test, model: kind }] of Object.entries(VERSIONS)) {
       });
     });
 
-    it("gives the events of a stream as preliminary results", async () => {
+    it(`toAISDKTools returns the events of a stream as preliminary results, with ${version}`, async () => {
       const { streamText, stepCountIs, isStepCount } = await load();
       const { simulateReadableStream } = await load();
       const mocks = await test();
@@ -213,7 +213,7 @@ for (const [version, { load, test, model: kind }] of Object.entries(VERSIONS)) {
       ]);
     });
 
-    it("lists what the identity may call, and calls with it", async () => {
+    it(`toAISDKTools lists what the identity may call, and calls with it, with ${version}`, async () => {
       const registry = registryOf();
       assert.deepEqual(Object.keys(toAISDKTools(registry, { identity: { id: "x", scopes: [] } })), [
         "math_divide",
@@ -224,7 +224,7 @@ for (const [version, { load, test, model: kind }] of Object.entries(VERSIONS)) {
       await assert.rejects(open.vault_open.execute({}, { toolCallId: "1" }), { code: "ACCESS_DENIED" });
     });
 
-    it("hands the signal on", async () => {
+    it(`toAISDKTools passes the signal on, with ${version}`, async () => {
       let seen;
       const registry = registryOf(
         operation("slow.wait", {
@@ -243,7 +243,7 @@ for (const [version, { load, test, model: kind }] of Object.entries(VERSIONS)) {
       assert.equal(seen.aborted, true);
     });
 
-    it("asks for approval, and makes no call without it", async () => {
+    it("toAISDKTools requests approval, and makes no call without it", async () => {
       const { generateText, stepCountIs, isStepCount } = await load();
       let calls = 0;
       const registry = registryOf(
@@ -289,7 +289,7 @@ for (const [version, { load, test, model: kind }] of Object.entries(VERSIONS)) {
       });
     });
 
-    it("tells nothing of what was not meant to be read", async () => {
+    it("toAISDKTools shows the model nothing that was not meant to be read", async () => {
       const registry = registryOf(
         operation("leaky.fail", {
           handler: () => {
@@ -297,11 +297,16 @@ for (const [version, { load, test, model: kind }] of Object.entries(VERSIONS)) {
           },
         }),
       );
-      const { leaky_fail: tool } = toAISDKTools(registry, { include: ["leaky.*"] });
-      const error = await tool.execute({}, { toolCallId: "1" }).catch((thrown) => thrown);
-      assert.match(error.message, /refused/);
-      assert.doesNotMatch(error.message, /hunter2|app\.js/);
-      assert.match(error.cause.message, /hunter2/);
+      for (const [errors, message] of [
+        ["mask", /^EXECUTION_ERROR: The operation failed$/],
+        ["expose", /refused/],
+      ]) {
+        const { leaky_fail: tool } = toAISDKTools(registry, { include: ["leaky.*"], errors });
+        const error = await tool.execute({}, { toolCallId: "1" }).catch((thrown) => thrown);
+        assert.match(error.message, message);
+        assert.doesNotMatch(error.message, /hunter2|app\.js/);
+        assert.match(error.cause.message, /hunter2/);
+      }
     });
   });
 }

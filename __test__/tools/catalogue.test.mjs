@@ -5,6 +5,7 @@ import { describe, it } from "node:test";
 import { OperationRegistry, OperationType } from "@alkdev/operations";
 import { catalogue, toTools } from "@alkdev/operations/tools";
 import { Type } from "@sinclair/typebox";
+import { registryOf } from "../support/registry.mjs";
 
 const operation = (id, description, rest = {}) => ({
   namespace: id.split(".")[0],
@@ -18,12 +19,6 @@ const operation = (id, description, rest = {}) => ({
   handler: () => "done",
   ...rest,
 });
-
-function registryOf(...operations) {
-  const registry = new OperationRegistry();
-  registry.registerAll(operations);
-  return registry;
-}
 
 const ids = (hits) => hits.map(({ id }) => id);
 const MUTATION = { type: OperationType.MUTATION };
@@ -43,7 +38,7 @@ const files = () => [
 ];
 
 describe("search", () => {
-  it("tells the parameters of a schema that has several kinds of alternatives", () => {
+  it("search shows the parameters of a schema that has several kinds of alternatives", () => {
     const inputSchema = Type.Object(
       { path: Type.String() },
       { allOf: [], anyOf: [{ required: ["path"] }], $defs: {}, definitions: {} },
@@ -52,7 +47,7 @@ describe("search", () => {
     assert.deepEqual(catalogue(registry).search("file")[0].parameters, ["path"]);
   });
 
-  it("finds by parts of names, descriptions, tags and parameters", () => {
+  it("search finds by parts of names, descriptions, tags and parameters", () => {
     const { search } = catalogue(registryOf(...files()));
     for (const [query, expected] of [
       ["read text", "files.readText"],
@@ -68,7 +63,7 @@ describe("search", () => {
     }
   });
 
-  it("knows other forms of a word, other words, beginnings and one wrong letter", () => {
+  it("search knows other forms of a word, synonyms, prefixes and one wrong letter", () => {
     const { search } = catalogue(registryOf(...files()));
     for (const [query, expected] of [
       ["sending messages", "mail.send"],
@@ -80,7 +75,7 @@ describe("search", () => {
     }
   });
 
-  it("gives what a caller needs to choose", () => {
+  it("search returns what a caller needs to choose", () => {
     const [hit] = catalogue(registryOf(...files())).search("send", { limit: 1 });
     const { score, ...rest } = hit;
     assert.ok(score > 0);
@@ -93,14 +88,14 @@ describe("search", () => {
     });
   });
 
-  it("finds nothing where there is nothing", () => {
+  it("search finds nothing in an empty registry", () => {
     const { search } = catalogue(registryOf(...files()));
     for (const query of ["", "   ", "xylophone", "?!", "\ud800", "the of and"])
       assert.deepEqual(search(query), []);
     assert.deepEqual(catalogue(new OperationRegistry()).search("anything"), []);
   });
 
-  it("gives no more than asked for, in the same order", () => {
+  it("search returns no more than the limit, in the same order", () => {
     const many = Array.from({ length: 300 }, (_, i) => operation(`many.thing${i}`, "Does a thing"));
     const { search } = catalogue(registryOf(...many));
     const all = ids(search("thing", { limit: 1_000 }));
@@ -109,7 +104,7 @@ describe("search", () => {
     assert.equal(search("thing").length, 10);
   });
 
-  it("refuses what is no query and no limit", () => {
+  it("search refuses what is no query and no limit", () => {
     const { search } = catalogue(registryOf());
     assert.throws(() => search(7), { code: "VALIDATION_ERROR", message: /query must be a string/ });
     for (const limit of [0, -1, 1.5, "3"]) {
@@ -117,7 +112,7 @@ describe("search", () => {
     }
   });
 
-  it("takes texts that are hostile", () => {
+  it("search takes hostile texts", () => {
     const long = "very ".repeat(100_000);
     const registry = registryOf(
       operation("odd.long", long, { tags: [long] }),
@@ -133,7 +128,7 @@ describe("search", () => {
 });
 
 describe("a catalogue follows its registry", () => {
-  it("when operations are registered, changed and forgotten", () => {
+  it("a catalogue follows its registry when operations are registered, changed and removed", () => {
     const registry = registryOf(...files());
     const { search, describe: described } = catalogue(registry);
     assert.deepEqual(search("translate"), []);
@@ -147,7 +142,7 @@ describe("a catalogue follows its registry", () => {
     assert.equal(described("words.translate"), undefined);
   });
 
-  it("through many changes, as one that was made afterwards", () => {
+  it("a catalogue after many changes is like one that was made afterwards", () => {
     const registry = new OperationRegistry();
     const { search } = catalogue(registry);
     const words = ["apple", "pear", "plum", "cherry", "quince"];
@@ -165,7 +160,7 @@ describe("a catalogue follows its registry", () => {
     }
   });
 
-  it("when an operation becomes internal, or loses its handler", () => {
+  it("a catalogue drops an operation that becomes internal, or loses its handler", () => {
     const registry = registryOf(operation("a.shown", "Turns the lamp on"));
     const { search, describe: described, signatures } = catalogue(registry);
     assert.equal(search("lamp").length, 1);
@@ -186,7 +181,7 @@ describe("a catalogue shows what its identity may call", () => {
   const holder = { id: "h", scopes: ["vault"] };
   const other = { id: "o", scopes: [] };
 
-  it("and nothing else", () => {
+  it("a catalogue shows what its identity may call, and nothing else", () => {
     const registry = registryOf(secret(), operation("door.open", "Opens the door"));
     assert.deepEqual(ids(catalogue(registry, { identity: holder }).search("open")).sort(), [
       "door.open",
@@ -200,7 +195,7 @@ describe("a catalogue shows what its identity may call", () => {
     assert.deepEqual(ids(catalogue(registry).search("vault")), ["vault.open"]);
   });
 
-  it("even if many better ones are hidden", () => {
+  it("a catalogue shows what its identity may call even if many better matches are hidden", () => {
     const hidden = Array.from({ length: 500 }, (_, i) => ({ ...secret(), name: `open${i}` }));
     const registry = registryOf(...hidden, operation("z.misc", "May also open"));
     assert.deepEqual(ids(catalogue(registry, { identity: other }).search("open the vault", { limit: 3 })), [
@@ -208,7 +203,7 @@ describe("a catalogue shows what its identity may call", () => {
     ]);
   });
 
-  it("also after the rules were changed in place", () => {
+  it("a catalogue shows what its identity may call after the rules were changed in place", () => {
     const accessControl = { requiredScopes: [] };
     const registry = registryOf(operation("door.open", "Opens the door", { accessControl }));
     const { search } = catalogue(registry, { identity: other });
@@ -246,7 +241,7 @@ describe("asOperations", () => {
   }
   const caller = { identity: { id: "c", scopes: [] } };
 
-  it("are search, describe and call", async () => {
+  it("asOperations are search, describe and call", async () => {
     const { front } = served();
     assert.deepEqual(
       front.list().map(({ namespace, name }) => `${namespace}.${name}`),
@@ -271,7 +266,7 @@ describe("asOperations", () => {
     assert.equal(meta.operationId, "math.add");
   });
 
-  it("take an input that a model wrote as text", async () => {
+  it("asOperations take an input that a model wrote as text", async () => {
     const { front } = served();
     const call = (input) => front.execute("catalogue.call", { id: "math.add", input }, caller);
     assert.equal((await call('{"a": 1, "b": 2}')).data, 3);
@@ -279,7 +274,7 @@ describe("asOperations", () => {
     await assert.rejects(call({ a: 1 }), { code: "VALIDATION_ERROR", message: /b/ });
   });
 
-  it("check access at the call, whatever was found and whoever is trusted", async () => {
+  it("asOperations check access at the call, whatever was found and trusted", async () => {
     const { front } = served();
     const call = (context) => front.execute("catalogue.call", { id: "vault.open" }, context);
     await assert.rejects(call(caller), { code: "ACCESS_DENIED" });
@@ -290,7 +285,7 @@ describe("asOperations", () => {
     assert.deepEqual(data, []);
   });
 
-  it("know no internal operations, and not themselves", async () => {
+  it("asOperations know no internal operations, and not themselves", async () => {
     const { front, registry } = served();
     registry.registerAll(catalogue(registry).asOperations({ namespace: "own" }));
     for (const id of ["hidden.core", "own.call", "nothing.there"]) {
@@ -302,20 +297,20 @@ describe("asOperations", () => {
     assert.deepEqual(ids(catalogue(registry).search("call describe search")), []);
   });
 
-  it("name the id that was probably meant", async () => {
+  it("asOperations suggest the id that was probably meant", async () => {
     const { front } = served();
     await assert.rejects(front.execute("catalogue.call", { id: "math.ad" }, caller), {
       message: /math\.add/,
     });
   });
 
-  it("give the first events of a stream, and end it", async () => {
+  it("asOperations return the first events of a stream, and end it", async () => {
     const { front } = served();
     const { data } = await front.execute("catalogue.call", { id: "clock.ticks" }, caller);
     assert.deepEqual(data.slice(0, 3), [0, 1, 2]);
   });
 
-  it("are tools for every target", async () => {
+  it("asOperations are tools for every target", async () => {
     const { front } = served();
     for (const target of ["openai", "openai-strict", "anthropic", "gemini", "mcp", "json-schema"]) {
       const { tools, call } = toTools(front, { target });

@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import { afterEach, describe, it } from "node:test";
-import { OperationRegistry } from "@alkdev/operations";
+import { OperationRegistry, OperationType } from "@alkdev/operations";
 import { catalogue, toAISDKTools, toTools } from "@alkdev/operations/tools";
 import { configure, reset } from "@logtape/logtape";
+import { Type } from "@sinclair/typebox";
 import { operation, subscription } from "../registry/support/operations.mjs";
 
 /** A registry whose `outer` calls `inner` through its environment. */
@@ -33,7 +34,7 @@ function composed() {
 const identity = { id: "ada", scopes: [] };
 
 describe("context.env in a model's call", () => {
-  it("is there for toTools", async () => {
+  it("a call through toTools has context.env", async () => {
     const { registry, seen } = composed();
     const { call } = toTools(registry, { target: "json-schema", identity });
     const { isError, envelope } = await call("n_outer", {});
@@ -42,7 +43,7 @@ describe("context.env in a model's call", () => {
     assert.equal(seen[0].identity, identity);
   });
 
-  it("has the signal that ends the call at its deadline", async () => {
+  it("a model's call has the signal that ends it at its deadline in context.env", async () => {
     const { registry, seen } = composed();
     const { call } = toTools(registry, { target: "json-schema", identity });
     const deadline = Date.now() + 60_000;
@@ -52,13 +53,13 @@ describe("context.env in a model's call", () => {
     assert.ok(seen[0].signal instanceof AbortSignal);
   });
 
-  it("is there for toAISDKTools", async () => {
+  it("a call through toAISDKTools has context.env", async () => {
     const { registry } = composed();
     const tools = toAISDKTools(registry, { identity });
     assert.deepEqual(await tools.n_outer.execute({}, { toolCallId: "1" }), { data: "from within" });
   });
 
-  it("is that of the registry that a catalogue searches", async () => {
+  it("a call through a catalogue has the context.env of the registry that it searches", async () => {
     const { registry } = composed();
     const forModel = new OperationRegistry();
     forModel.registerAll(catalogue(registry, { identity }).asOperations());
@@ -67,7 +68,7 @@ describe("context.env in a model's call", () => {
     assert.equal(envelope.data, "from within");
   });
 
-  it("is the user's own where the context has one", async () => {
+  it("a model's call has the user's own context.env if the context has one", async () => {
     const { registry } = composed();
     const { call } = toTools(registry, { target: "json-schema", identity });
     const env = { n: { inner: async () => ({ data: "mine" }) } };
@@ -94,7 +95,7 @@ describe("context.deadline in a model's call", () => {
     return { registry, ended: ended.promise };
   };
 
-  it("ends a subscription of toTools", async () => {
+  it("context.deadline ends a subscription of toTools", async () => {
     const { registry, ended } = silent();
     const { call } = toTools(registry, { target: "json-schema" });
     const { isError, content } = await call("n_silent", [], { deadline: Date.now() + 50 });
@@ -103,7 +104,7 @@ describe("context.deadline in a model's call", () => {
     assert.equal((await ended).code, "TIMEOUT");
   });
 
-  it("ends a subscription of toAISDKTools", async () => {
+  it("context.deadline ends a subscription of toAISDKTools", async () => {
     const { registry, ended } = silent();
     const tools = toAISDKTools(registry, { context: () => ({ deadline: Date.now() + 50 }) });
     const results = tools.n_silent.execute([], { toolCallId: "1" });
@@ -124,7 +125,7 @@ function withResolvers() {
 describe("include", () => {
   afterEach(reset);
 
-  it("warns of a pattern that is the id of no operation", async () => {
+  it("include warns about a pattern that is the id of no operation", async () => {
     const lines = [];
     await configure({
       sinks: { lines: (record) => lines.push(record) },
@@ -140,5 +141,37 @@ describe("include", () => {
     assert.deepEqual(said, [
       ["operations,tools", 'include has "task.*", which is the id of no operation of the registry'],
     ]);
+  });
+});
+
+describe("arguments that a model writes as text", () => {
+  it("a number that JavaScript would change is refused with its path, for every target", async () => {
+    const removed = [];
+    const registry = new OperationRegistry();
+    registry.register({
+      namespace: "t",
+      name: "remove",
+      version: "1.0.0",
+      type: OperationType.MUTATION,
+      description: "Removes one",
+      inputSchema: Type.Object({ id: Type.Number() }),
+      outputSchema: Type.Unknown(),
+      accessControl: { requiredScopes: [] },
+      handler: ({ id }) => removed.push(id),
+    });
+    for (const target of ["openai", "openai-strict", "anthropic", "gemini", "mcp", "json-schema"]) {
+      const { call, tools } = toTools(registry, { target });
+      assert.equal(tools.length > 0, true);
+      for (const text of [
+        '{"id":123456789123456789}',
+        '"{\\"id\\":1e-400}"',
+        '```json\n{"id":9007199254740993}\n```',
+      ]) {
+        const { content, isError } = await call("t_remove", text);
+        assert.equal(isError, true, text);
+        assert.match(JSON.stringify(content), /\/id/);
+      }
+    }
+    assert.deepEqual(removed, []);
   });
 });

@@ -12,7 +12,7 @@ describe("real documents as tools", () => {
   for (const { name, text } of realDocuments.filter(({ name }) =>
     LARGE.some((part) => name.startsWith(part)),
   )) {
-    it(name, { timeout: 300_000 }, () => {
+    it(`every operation of ${name} is a valid tool for every target`, { timeout: 300_000 }, () => {
       const { failures, operations, targets } = exerciseTools(text());
       assert.deepEqual(failures.slice(0, 20), []);
       for (const [target, { tools, losses }] of Object.entries(targets)) {
@@ -24,7 +24,7 @@ describe("real documents as tools", () => {
     });
   }
 
-  it("losses by kind", (t) => {
+  it("losses of real documents as tools are reported by kind", (t) => {
     for (const [target, losses] of Object.entries(totals))
       t.diagnostic(`${target} ${JSON.stringify(losses)}`);
   });

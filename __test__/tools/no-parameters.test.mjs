@@ -41,7 +41,7 @@ function registry() {
 
 describe("an operation without parameters", () => {
   for (const target of TARGETS) {
-    it(`is an empty object for ${target}`, async () => {
+    it(`an operation without parameters is an empty object for ${target}`, async () => {
       const { tools, losses, call } = toTools(registry(), { target });
       assert.equal(tools.length, 2);
       assert.deepEqual(losses, []);
@@ -60,7 +60,7 @@ describe("an operation without parameters", () => {
     });
   }
 
-  it("is told from one that takes any object", () => {
+  it("an operation without parameters differs from one that takes any object", () => {
     const schema = { type: "object", properties: {} };
     for (const free of [
       { ...schema, additionalProperties: true },
@@ -75,7 +75,7 @@ describe("an operation without parameters", () => {
 });
 
 describe("arguments that are cut off", () => {
-  it("are answered with what was there", async () => {
+  it("arguments that are cut off fail with what was received", async () => {
     const { tools, call } = toTools(registry(), { target: "json-schema" });
     const { isError, content } = await call(tools[0].name, "{");
     assert.equal(isError, true);

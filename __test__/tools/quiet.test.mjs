@@ -56,7 +56,7 @@ describe("a model's call of a quiet stream ends after half a minute", () => {
       },
     ],
   ]) {
-    it(`through ${what}`, async ({ mock }) => {
+    it(`a model's call of a quiet stream through ${what} ends after half a minute`, async ({ mock }) => {
       const { registry, ended, waiting } = quiet();
       mock.timers.enable({ apis: ["setTimeout", "Date"], now: Date.now() });
       const called = call(registry);

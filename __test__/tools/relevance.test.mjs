@@ -22,7 +22,7 @@ describe("questions in plain words", { timeout: 300_000 }, () => {
   const found = { ours: new Set(), plain: new Set() };
   for (const api of APIS) {
     const questions = QUESTIONS.filter((question) => question.api === api);
-    it(`about ${api}`, (t) => {
+    it(`questions in plain words about ${api} are searched`, (t) => {
       const contestants = contestantsOf(api);
       for (const question of questions) {
         for (const [name, search] of Object.entries(contestants)) {
@@ -42,7 +42,7 @@ describe("questions in plain words", { timeout: 300_000 }, () => {
     return asked.filter((question) => found[name].has(question)).length / asked.length;
   };
 
-  it("are answered among the first five hits", (t) => {
+  it("questions in plain words have their operation among the first five hits", (t) => {
     for (const set of ["tuned", "held out", "afterwards", undefined]) {
       const count = QUESTIONS.filter((question) => set === undefined || question.set === set).length;
       t.diagnostic(

@@ -17,7 +17,7 @@ const VALUES = 6;
 describe("restored values", () => {
   const seed = chosenSeed();
   for (const target of ["openai-strict", "gemini"]) {
-    it(`fit the original: ${target}`, { timeout: 300_000 }, (t) => {
+    it(`restored values fit the original schema: ${target}`, { timeout: 300_000 }, (t) => {
       t.diagnostic(`seed ${seed}`);
       const random = new Random(seed);
       const counts = { schemas: 0, unusable: 0, values: 0, fit: 0, lost: 0 };

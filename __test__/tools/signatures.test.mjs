@@ -48,7 +48,7 @@ function problemsOf(text) {
 }
 
 describe("signatures", () => {
-  it("say what schemas say", () => {
+  it("signatures say what schemas say", () => {
     const text = catalogueOf(
       operation("a.all", {
         title: "Everything",
@@ -82,7 +82,7 @@ describe("signatures", () => {
     assert.deepEqual(problemsOf(text), []);
   });
 
-  it("leave out an input that there is not, and mark one that need not be there", () => {
+  it("signatures omit an input that does not exist, and mark an optional one", () => {
     const text = catalogueOf(
       operation("a.nothing"),
       operation("a.maybe", { inputSchema: Type.Object({ page: Type.Optional(Type.Number()) }) }),
@@ -100,7 +100,7 @@ describe("signatures", () => {
     assert.deepEqual(problemsOf(text), []);
   });
 
-  it("declare a shared type once, also one that contains itself", () => {
+  it("signatures declare a shared type once, also one that contains itself", () => {
     const schema = { $ref: "#/components/schemas/Node" };
     const answer = { 200: { description: "", content: { "application/json": { schema } } } };
     const document = {
@@ -135,7 +135,7 @@ describe("signatures", () => {
     assert.deepEqual(problemsOf(text), []);
   });
 
-  it("begin with what answers the question, and say how much is missing", () => {
+  it("signatures begin with the best matches, and say how many are missing", () => {
     const many = Array.from({ length: 200 }, (_, i) =>
       operation(`many.thing${i}`, { description: `Thing number ${i}` }),
     );
@@ -148,7 +148,7 @@ describe("signatures", () => {
     assert.doesNotMatch(signatures({ budget: 100_000 }), /not shown/);
   });
 
-  it("cannot be led out of a comment or a name", () => {
+  it("signatures cannot be injected into through a comment or a name", () => {
     const text = catalogueOf(
       operation("a.x", {
         description: "*/ evil(); /*",
@@ -165,7 +165,7 @@ describe("signatures", () => {
     }
   });
 
-  it("refuse a budget that is none", () => {
+  it("signatures refuse an invalid budget", () => {
     const { signatures } = catalogueOf();
     for (const budget of [undefined, 0, 1.5, "100", Number.NaN]) {
       assert.throws(() => signatures({ budget }), { code: "VALIDATION_ERROR", message: /budget/ });
@@ -180,7 +180,7 @@ describe("signatures of real documents", { timeout: 300_000 }, () => {
     "@figma/rest-api-spec",
     "@gitbook/api openapi.json",
   ]) {
-    it(`compile, and fit as OpenAI counts: ${name}`, (t) => {
+    it(`signatures of ${name} compile, and fit the budget in OpenAI's tokens`, (t) => {
       const document = realDocuments.find((each) => each.name === name);
       const registry = new OperationRegistry();
       registry.registerAll(FromOpenAPI(document.text(), { namespace: "d", baseUrl: "http://localhost" }));

@@ -6,6 +6,7 @@ import { after, describe, it } from "node:test";
 import { buildEnv, CallError, OperationRegistry } from "@alkdev/operations";
 import { Type } from "@sinclair/typebox";
 import { withTimeEnough } from "../support/time-enough.mjs";
+import { collectData as all, deferred, failureOf, until } from "../support/waiting.mjs";
 
 /** Who calls in these tests, where it matters. */
 export const ADA = { id: "ada", scopes: ["kit:read"] };
@@ -42,7 +43,7 @@ export function transportTests(name, { open, lost, skip = false, window = 256 })
       for (const { end } of opened) await end();
     });
 
-    for (const [title, test] of TESTS) it(title, () => test(on, { lost, window }));
+    for (const [title, test] of TESTS) it(`${name}: ${title}`, () => test(on, { lost, window }));
   });
 }
 
@@ -51,7 +52,7 @@ const kit = (title, test) => TESTS.push([title, test]);
 
 // Calls.
 
-kit("a call has the answer of the operation", async (on) => {
+kit("a call gets the response of the operation", async (on) => {
   const { callMap } = await on(echo);
   for (const value of [1, "text", null, [1, [2]], { a: { b: true } }, "\u{1f600}", 1e300]) {
     assert.deepEqual((await callMap.call("kit.echo", value)).data, value);
@@ -77,7 +78,7 @@ kit("values arrive as they were, binary data and undefined too", async (on) => {
   assert.match(refused.message, /big/);
 });
 
-kit("1,000 calls in flight have their own answers", async (on) => {
+kit("1,000 calls in flight get their own responses", async (on) => {
   const gate = deferred();
   let begun = 0;
   const wait = operation("wait", {
@@ -95,7 +96,7 @@ kit("1,000 calls in flight have their own answers", async (on) => {
   assert.equal(callMap.getPendingCount(), 0);
 });
 
-kit("what the caller says arrives with the call, and trust does not", async (on) => {
+kit("the caller's identity and metadata arrive with the call, and trust does not", async (on) => {
   const about = operation("about", {
     handler: (_, { identity, metadata, deadline, parentRequestId, requestId, trusted }) => ({
       who: identity?.id ?? null,
@@ -140,7 +141,7 @@ kit("an error of the operation arrives with code, message and details", async (o
   assert.equal(error.details.delivery, "done");
 });
 
-kit("what does not exist, or is not allowed, has not run", async (on) => {
+kit("a call of an unknown or forbidden operation has not run", async (on) => {
   let ran = 0;
   const count = () => {
     ran += 1;
@@ -194,7 +195,7 @@ kit("an error ends a stream, after the events before it", async (on) => {
   assert.equal(error.code, "BROKEN");
 });
 
-kit("who leaves a stream ends it there", async (on) => {
+kit("a consumer that leaves a stream ends it at the server", async (on) => {
   const ended = deferred();
   const endless = stream("endless", {
     handler: async function* () {
@@ -211,7 +212,7 @@ kit("who leaves a stream ends it there", async (on) => {
   assert.equal(callMap.getPendingCount(), 0);
 });
 
-kit("a call of a subscription has its first event, and ends it", async (on) => {
+kit("a call of a subscription gets its first event, and ends it", async (on) => {
   const ended = deferred();
   const endless = stream("endless", {
     handler: async function* () {
@@ -227,7 +228,7 @@ kit("a call of a subscription has its first event, and ends it", async (on) => {
   await ended.promise;
 });
 
-kit("a slow consumer slows whoever serves it", async (on, { window }) => {
+kit("a slow consumer slows the handler that serves it", async (on, { window }) => {
   let made = 0;
   const endless = stream("endless", {
     handler: async function* () {
@@ -265,7 +266,7 @@ kit("an abort reaches the handler", async (on) => {
   assert.equal(callMap.getPendingCount(), 0);
 });
 
-kit("what was aborted before it began was not sent", async (on) => {
+kit("a call that was aborted before it began is not sent", async (on) => {
   const { callMap } = await on(echo);
   const signal = AbortSignal.abort();
   const call = await failureOf(callMap.call("kit.echo", {}, { signal }));
@@ -298,7 +299,7 @@ kit("a deadline ends the call at both sides", async (on) => {
   assert.equal(callMap.getPendingCount(), 0);
 });
 
-kit("a silence ends a subscription that has had enough of it", async (on) => {
+kit("idleTimeout ends a silent subscription", async (on) => {
   const ended = deferred();
   const quiet = stream("quiet", {
     handler: async function* (_, { signal }) {
@@ -324,7 +325,7 @@ kit("a silence ends a subscription that has had enough of it", async (on) => {
 
 // What the other side serves.
 
-kit("discover gives whole specs of what the caller may call", async (on) => {
+kit("discover returns whole specs of what the caller may call", async (on) => {
   const inputSchema = Type.Object({ path: Type.String({ minLength: 1 }) });
   const outputSchema = Type.Object({ size: Type.Integer() });
   const { transport, as } = await on(
@@ -408,7 +409,7 @@ kit("two operations that would have one id are not imported", async (on) => {
   );
 });
 
-kit("an abort and a deadline go along with an imported operation", async (on) => {
+kit("an abort and a deadline reach an imported operation", async (on) => {
   const began = deferred();
   const aborted = deferred();
   const { transport, as } = await on(hanging(began, aborted));
@@ -444,9 +445,65 @@ kit("keepInStep follows what is served, until the connection is closed", async (
   );
 });
 
+kit("rules, visibility and limits of the program survive what the other side changes", async (on) => {
+  const { transport, registry, as, changed } = await on(echo, operation("inner"), operation("few"));
+  const mine = new OperationRegistry();
+  const limits = { concurrency: 1 };
+  await transport.import({ ...as, namespace: "far", keepInStep: mine });
+  mine.register({ ...mine.get("far.echo"), accessControl: { requiredScopes: ["kit:admin"] } });
+  mine.register({ ...mine.get("far.inner"), visibility: "internal" });
+  mine.register({ ...mine.get("far.few"), limits });
+  const changeAll = async (description) => {
+    for (const name of ["echo", "inner", "few"]) registry.register(operation(name, { description }));
+    await changed?.();
+    await until(() => mine.getSpec("far.few")?.description === description);
+  };
+  await changeAll("changed");
+  for (const name of ["echo", "inner", "few"]) registry.unregister(`kit.${name}`);
+  await changed?.();
+  await until(() => mine.get("far.few") === undefined);
+  await changeAll("back");
+  assert.deepEqual(mine.getSpec("far.echo").accessControl, { requiredScopes: ["kit:admin"] });
+  assert.equal(mine.getSpec("far.inner").visibility, "internal");
+  assert.deepEqual(mine.getSpec("far.few").limits, limits);
+  assert.equal((await failureOf(mine.execute("far.echo", 1))).code, "ACCESS_DENIED");
+});
+
+kit("what the other side changes does not touch operations of the program", async (on) => {
+  const { transport, registry, as, changed } = await on(echo);
+  const mine = new OperationRegistry();
+  mine.register(operation("own", { namespace: "far", handler: () => "mine" }));
+  await transport.import({ ...as, namespace: "far", keepInStep: mine });
+  const { handler } = mine.get("far.echo");
+  const guarded = (input, context) => (input === "bad" ? "refused" : handler(input, context));
+  mine.register({ ...mine.get("far.echo"), handler: guarded });
+  registry.registerAll([operation("own"), operation("echo", { description: "changed" }), operation("late")]);
+  await changed?.();
+  await until(() => mine.get("far.late") !== undefined);
+  assert.equal((await mine.execute("far.own", {})).data, "mine");
+  assert.equal((await mine.execute("far.echo", "bad")).data, "refused");
+  for (const name of ["own", "echo", "late"]) registry.unregister(`kit.${name}`);
+  await changed?.();
+  await until(() => mine.get("far.late") === undefined);
+  assert.equal((await mine.execute("far.own", {})).data, "mine");
+  assert.equal(mine.getHandler("far.echo"), guarded);
+});
+
+kit("serving the same registry again is harmless", async (on) => {
+  const { transport } = await on(echo);
+  const mine = new OperationRegistry();
+  mine.register(operation("mine"));
+  const first = transport.serve(mine);
+  const again = transport.serve(mine);
+  assert.deepEqual(await again, await first);
+  assert.deepEqual(await transport.serve(mine), await first);
+  const other = await failureOf(transport.serve(new OperationRegistry()));
+  assert.equal(other.code, "VALIDATION_ERROR");
+});
+
 // The end.
 
-kit("calls and streams whose peer is lost fail, and say what is known", async (on, { lost }) => {
+kit("calls and streams whose peer is lost fail with what is known", async (on, { lost }) => {
   const began = deferred();
   const { transport, callMap, cut } = await on(
     hanging(began, deferred()),
@@ -467,7 +524,7 @@ kit("calls and streams whose peer is lost fail, and say what is known", async (o
   await transport.close({ drain: 0 });
 });
 
-kit("who serves finishes what it has begun before it closes", async (on) => {
+kit("a server finishes running calls before it closes", async (on) => {
   const began = deferred();
   const gate = deferred();
   const slow = operation("slow", {
@@ -486,7 +543,7 @@ kit("who serves finishes what it has begun before it closes", async (on) => {
   await closed;
 });
 
-kit("who closes a connection ends what it waits for", async (on) => {
+kit("closing a connection ends its pending calls", async (on) => {
   const began = deferred();
   const aborted = deferred();
   const { transport, callMap } = await on(hanging(began, aborted));
@@ -552,33 +609,6 @@ function hanging(began, aborted) {
 
 function upTo(count) {
   return Array.from({ length: count }, (_, n) => n);
-}
-
-async function all(events) {
-  const got = [];
-  for await (const { data } of events) got.push(data);
-  return got;
-}
-
-async function failureOf(promise) {
-  try {
-    await promise;
-  } catch (error) {
-    return error;
-  }
-  throw new Error("it did not fail");
-}
-
-function deferred() {
-  let resolve;
-  const promise = new Promise((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
-}
-
-async function until(holds) {
-  while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 /** Waits until a number does not change any more. */

@@ -25,7 +25,9 @@ async function call(served) {
   const authorization = `Bearer ${TOKEN}`;
 
   say("A QUERY is a GET, everything else a POST with its input as JSON:");
-  const found = await fetch(`${served.url}/api/tasks/find?text=plants&limit=1`);
+  const found = await fetch(`${served.url}/api/tasks/find?text=plants&limit=1`, {
+    headers: { authorization },
+  });
   show("GET /api/tasks/find", await found.json());
   const post = (headers, input) =>
     fetch(`${served.url}/api/tasks/add`, {
@@ -42,7 +44,10 @@ async function call(served) {
   }
 
   say("A SUBSCRIPTION is an event stream:");
-  const events = await fetch(`${served.url}/api/tasks/countdown`, { method: "POST" });
+  const events = await fetch(`${served.url}/api/tasks/countdown`, {
+    method: "POST",
+    headers: { authorization },
+  });
   show(
     "POST /api/tasks/countdown",
     (await events.text()).trim().split("\n\n").join(" | ").replaceAll("\n", ", "),

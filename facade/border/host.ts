@@ -21,6 +21,11 @@ export const nextTurn: () => Promise<void> = turn;
 /** Calls back when the event loop comes round. */
 export const onNextTurn: (callback: () => void) => void = setImmediate;
 
+/** Warns whoever runs the process. */
+export function emitWarning(message: string, detail?: string): void {
+  process.emitWarning(message, { type: "OperationsWarning", ...(detail !== undefined && { detail }) });
+}
+
 export function toBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }

@@ -1,7 +1,7 @@
 // What native code has for JavaScript (`crates/operations-core/src/mailbox.rs`). It wakes us once, and we take all that is
 // there in one crossing: a native promise for each result would cost half as much again as a whole call.
 
-import { CallError } from "../errors.js";
+import { CallError, markInternal } from "../errors.js";
 import { logger } from "../logging.js";
 import { native } from "../runtime.js";
 import { messageOf } from "./text.js";
@@ -140,7 +140,8 @@ function contentOf(item: Item, attachment: unknown): Json {
   if (KINDS[item[0]] === "failed") {
     const { code, message, details } = value;
     if (isAttached && typeof details === "object" && details !== null) details.body = attachment;
-    return new CallError(code, message, details);
+    const error = new CallError(code, message, details);
+    return value.isInternal === true ? markInternal(error) : error;
   }
   if (isAttached) value.data = item[3] === 2 ? JSON.parse(attachment as string) : attachment;
   return value;

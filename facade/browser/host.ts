@@ -41,6 +41,11 @@ export function onNextTurn(callback: () => void): void {
   setTimeout(callback, 0);
 }
 
+/** Warns whoever runs the page. */
+export function emitWarning(message: string, detail = ""): void {
+  console.warn(message, detail);
+}
+
 /** So many bytes become arguments of one call: more of them might not fit on the stack. */
 const PIECE = 8192;
 

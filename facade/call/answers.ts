@@ -9,7 +9,15 @@ import { Batch } from "./batch.js";
 import { buildCallHandler } from "./call-handler.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { usualOverrun } from "./overrun.js";
-import { type Line, lineOf, placeIsFree, takesFiles, viaOf } from "./remote.js";
+import {
+  assertSendable,
+  internalError,
+  type Line,
+  lineOf,
+  placeIsFree,
+  takesFiles,
+  viaOf,
+} from "./remote.js";
 import type { VerifyIdentity } from "./verify-identity.js";
 import { wireText } from "./wire-value.js";
 
@@ -24,7 +32,7 @@ interface Native {
   answerAll(outcomes: string): void;
   /** Whether a stream may go on at once. */
   sendEvent(id: string, output: string): boolean;
-  fail(id: string, code: string, message: string, details: string | null): void;
+  fail(id: string, code: string, message: string, details: string | null, isInternal: boolean): void;
   complete(id: string): void;
 }
 
@@ -37,6 +45,8 @@ export interface AnswersOptions {
   readonly concurrency?: number | undefined;
   /** Whether the native side hands out files. A request must say so too. */
   readonly handsOutFiles?: boolean | undefined;
+  /** Called with what a handler threw, if callers must not see its message. */
+  readonly onInternalError?: ((request: CallRequestedEvent, error: unknown) => void) | undefined;
 }
 
 /** What `buildCallHandler` needs of a call map. */
@@ -52,6 +62,7 @@ export class Answers {
   /** Calls whose large results may be in files. */
   readonly #files = new BriefMap<string, true>();
   readonly #handsOutFiles: boolean;
+  readonly #onInternalError: AnswersOptions["onInternalError"];
   /** Whose answer is the last line of the batch, and what it is: the work on most calls is over with that. */
   #answered: string | undefined;
   #answer = "";
@@ -73,6 +84,7 @@ export class Answers {
     this.#native = native;
     this.#registry = registry;
     this.#handsOutFiles = options.handsOutFiles === true;
+    this.#onInternalError = options.onInternalError;
     this.#batch = new Batch((outcomes) => {
       // Called by the event loop itself, where an exception would be an uncaught one.
       try {
@@ -119,8 +131,16 @@ export class Answers {
     return this.#lines.get(requestId);
   }
 
+  [assertSendable](output: ResponseEnvelope): void {
+    outputText(output);
+  }
+
   [takesFiles](requestId: string): boolean {
     return this.#files.has(requestId);
+  }
+
+  [internalError](request: CallRequestedEvent, error: unknown): void {
+    this.#onInternalError?.(request, error);
   }
 
   [placeIsFree](requestId: string): void {
@@ -165,7 +185,7 @@ export class Answers {
 
   /** For a stream whose consumer has not asked for more: a promise of the moment when it has. */
   respond(requestId: string, output: ResponseEnvelope): Promise<void> | undefined {
-    const text = wireText(output, "The answer cannot be sent") as string;
+    const text = outputText(output);
     if (!this.#streams.has(requestId)) {
       this.#batch.add(`${requestId}\t${text}`);
       this.#answered = requestId;
@@ -176,13 +196,18 @@ export class Answers {
     return new Promise((resolve) => this.#paused.set(requestId, resolve));
   }
 
-  emitError(requestId: string, code: string, message: string, details?: unknown): void {
+  emitError(requestId: string, code: string, message: string, details?: unknown, isInternal = false): void {
     this.#batch.flush();
     const text = wireText(details, "The details of an error cannot be sent") ?? null;
-    this.#native.fail(requestId, code, message, text);
+    this.#native.fail(requestId, code, message, text, isInternal);
   }
 
   complete(requestId: string): void {
     this.#native.complete(requestId);
   }
+}
+
+/** As JSON. The native side knows the refusal by its first words (`crates/operations-core/src/call/wire.rs`). */
+function outputText(output: ResponseEnvelope): string {
+  return wireText(output, "The answer cannot be sent") as string;
 }

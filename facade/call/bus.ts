@@ -1,15 +1,46 @@
 // Where the events of the call protocol travel.
 
+import { messageOf } from "../border/text.js";
 import type { CallError } from "../errors.js";
+import { logger } from "../logging.js";
 import { CALL_EVENT_TYPES, type CallEvents, type CallEventType } from "./events.js";
-import { readEvent } from "./incoming.js";
-import { isConnected, leavesProcess, onLoss, paces, type Server, whileServing } from "./remote.js";
+import { answeredBy, readEvent } from "./incoming.js";
+import {
+  isConnected,
+  leavesProcess,
+  neverRejects,
+  onLoss,
+  onMalformed,
+  paces,
+  type Server,
+  whileServing,
+} from "./remote.js";
 import { soon } from "./soon.js";
 
 type Listener<T extends CallEventType> = (payload: CallEvents[T]) => unknown;
 type Listeners = { [T in CallEventType]: readonly Listener<T>[] };
 /** What a map itself does with the events that answer its requests. */
-export type Receiver = { [T in Exclude<CallEventType, "call.requested">]: Listener<T> };
+export type Receiver = { [T in Exclude<CallEventType, "call.requested">]: Listener<T> } & {
+  /** An answer to this request did not fit `CallEventMap`. */
+  malformed(requestId: string): void;
+};
+
+const log = logger("call");
+
+/** The listener as the bus calls it: a registration of its own, even if the same function is registered twice, whose errors
+ * are logged. They are not the concern of whoever sent the event, and must not end the process. */
+function guarded<T extends CallEventType>(type: T, listener: Listener<T>): Listener<T> {
+  const failed = (error: unknown) => log.error(`A listener for ${type} failed: ${messageOf(error)}`, {});
+  const isQuiet = neverRejects in listener;
+  return (payload) => {
+    try {
+      const result = listener(payload);
+      if (!isQuiet && result instanceof Promise) result.then(undefined, failed);
+    } catch (error) {
+      failed(error);
+    }
+  };
+}
 
 /** Publishes events and hands them to listeners. */
 export interface Bus {
@@ -55,24 +86,14 @@ export class LocalBus implements Bus {
 
   publish<T extends CallEventType>(type: T, payload: CallEvents[T]): void {
     const listeners = this.#listeners[type];
-    for (let i = 0; i < listeners.length; i++) {
-      try {
-        (listeners[i] as Listener<T>)(payload);
-      } catch (error) {
-        // As an EventTarget does: the other listeners are served, and the error surfaces by itself.
-        queueMicrotask(() => {
-          throw error;
-        });
-      }
-    }
+    for (let i = 0; i < listeners.length; i++) (listeners[i] as Listener<T>)(payload);
     // The map comes last: who watches sees the end of a call before the ends that follow from it.
-    if (type !== "call.requested") this.#receiver[type as keyof Receiver](payload as never);
+    if (type !== "call.requested") this.#receiver[type as Exclude<T, "call.requested">](payload as never);
   }
 
   listen<T extends CallEventType>(type: T, listener: Listener<T>): () => void {
     const listeners = this.#listeners as Record<T, readonly Listener<T>[]>;
-    // A registration of its own, even if the same function is registered twice.
-    const registered: Listener<T> = (payload) => listener(payload);
+    const registered = guarded(type, listener);
     listeners[type] = [...listeners[type], registered];
     return () => {
       listeners[type] = listeners[type].filter((each) => each !== registered);
@@ -116,10 +137,24 @@ export class EventTargetBus implements Bus {
   }
 
   listen<T extends CallEventType>(type: T, listener: Listener<T>): () => void {
+    return this.#listen(type, guarded(type, listener));
+  }
+
+  #listen<T extends CallEventType>(
+    type: T,
+    listener: Listener<T>,
+    malformed?: Receiver["malformed"],
+  ): () => void {
     const receive = (event: Event) => {
-      const payload = readEvent(type, (event as CustomEvent<unknown>).detail);
-      if (payload !== undefined) listener(payload);
-      else this.#drop(type, event);
+      const { detail } = event as CustomEvent<unknown>;
+      const payload = readEvent(type, detail);
+      if (payload !== undefined) {
+        listener(payload);
+        return;
+      }
+      this.#drop(type, event);
+      const requestId = malformed && answeredBy(type, detail);
+      if (requestId !== undefined) malformed?.(requestId);
     };
     this.#target.addEventListener(type, receive);
     return () => this.#target.removeEventListener(type, receive);
@@ -136,10 +171,14 @@ export class EventTargetBus implements Bus {
     this.#isWaiting = isWaiting;
     if (!isWaiting) this.#stopSoon();
     if (!isWaiting || this.#listening.length > 0) return;
-    for (const type of Object.keys(this.#receiver) as (keyof Receiver)[]) {
-      this.#listening.push(this.listen(type, this.#receiver[type] as Listener<typeof type>));
+    const { malformed, ...receiver } = this.#receiver;
+    for (const type of Object.keys(receiver) as (keyof typeof receiver)[]) {
+      this.#listening.push(this.#listen(type, receiver[type] as Listener<typeof type>, malformed));
     }
-    if (isConnected(this.#target)) this.#listening.push(this.#target[onLoss](this.#lost));
+    if (!isConnected(this.#target)) return;
+    this.#listening.push(this.#target[onLoss](this.#lost));
+    const stop = this.#target[onMalformed]?.(malformed);
+    if (stop !== undefined) this.#listening.push(stop);
   }
 
   get isRemote(): boolean {

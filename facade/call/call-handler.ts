@@ -13,26 +13,30 @@ import {
 import { callAt } from "../border/timer.js";
 import { Turns } from "../border/turns.js";
 import type { ResponseEnvelope } from "../envelope.js";
-import { CallError, failed, mapError } from "../errors.js";
+import { CallError, failed, isInternal, mapError } from "../errors.js";
 import { logger } from "../logging.js";
 import { tookTooLong } from "../outcomes.js";
 import { tellOfOpenSources } from "../registry/open-sources.js";
-import {
-  alwaysEnforceAccess,
-  markMetadata,
-  SERVED,
-  SERVED_FILES,
-  seesToDeadline,
-  type Via,
-} from "../registry/protocol-context.js";
+import { type Manner, markMetadata, SERVED, SERVED_FILES, type Via } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
-import { subscribe } from "../registry/subscribe.js";
+import { streamOf } from "../registry/subscribe.js";
 import { detailsWithoutCookies, withoutCookies } from "./cookies.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { readEvent } from "./incoming.js";
 import { Overrun, usualOverrun } from "./overrun.js";
 import { DEFAULT_QUEUE, overloaded, type PlaceLimits, Places } from "./places.js";
-import { type Line, lineOf, placeIsFree, type Server, takesFiles, viaOf, whileServing } from "./remote.js";
+import {
+  assertSendable,
+  internalError,
+  type Line,
+  lineOf,
+  neverRejects,
+  placeIsFree,
+  type Server,
+  takesFiles,
+  viaOf,
+  whileServing,
+} from "./remote.js";
 import { Running } from "./running.js";
 import { soon } from "./soon.js";
 import { type VerifyIdentity, verifiedIdentity } from "./verify-identity.js";
@@ -70,7 +74,8 @@ export interface AnsweringMap {
   readonly "call.aborted": { subscribe(listener: (event: CallAbortedEvent) => unknown): () => unknown };
   /** A promise asks a stream to wait until it may go on. */
   respond(requestId: string, output: ResponseEnvelope): unknown;
-  emitError(requestId: string, code: string, message: string, details?: unknown): void;
+  /** `isInternal` says that the message was not written for the caller. */
+  emitError(requestId: string, code: string, message: string, details?: unknown, isInternal?: boolean): void;
   complete(requestId: string): void;
   /** Somebody works on calls. Returns a function that says that none are left. */
   [whileServing]?(server: Server): () => void;
@@ -80,8 +85,12 @@ export interface AnsweringMap {
   [viaOf]?(requestId: string): Via | undefined;
   /** For a transport that has limits of its own: there is a place again. */
   [placeIsFree]?(requestId: string): void;
+  /** A handler threw what its caller must not see. */
+  [internalError]?(request: CallRequestedEvent, error: unknown): void;
   /** Whether the file of a large result can be handed out to the caller. */
   [takesFiles]?(requestId: string): boolean;
+  /** Throws for an answer that cannot be sent: observers of the call are notified of that, too. */
+  [assertSendable]?(output: ResponseEnvelope): void;
 }
 
 /**
@@ -145,6 +154,9 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
   const places = limit === undefined ? undefined : new Places(checked);
   const overrun = new Overrun<Running>(checked.overrun ?? usualOverrun(limit), giveBack);
   const served = new BriefMap<string, Running>();
+  const assertOutput = callMap[assertSendable]?.bind(callMap);
+  const servedPlain: Manner = assertOutput ? { ...SERVED, assertOutput } : SERVED;
+  const servedFiles: Manner = assertOutput ? { ...SERVED_FILES, assertOutput } : SERVED_FILES;
   /** Calls of which nobody knows yet who makes them. */
   let unverified = 0;
   let stopListening: (() => void) | undefined;
@@ -177,6 +189,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
 
   const server: Server = {
     serves: (requestId) => served.has(requestId),
+    abort,
     // An abort may have been missed, and a stream that nobody reads would run for ever. Whoever does read it is told.
     lost: (reason) => endAll(reason, (running) => running.onAbort !== undefined),
     giveUp: (reason) => endAll(reason, () => true),
@@ -306,7 +319,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
         (error) => fail(request, running, error),
       );
     }
-    const by = callMap[takesFiles]?.(request.requestId) === true ? SERVED_FILES : SERVED;
+    const by = callMap[takesFiles]?.(request.requestId) === true ? servedFiles : servedPlain;
     return registry.execute(request.operationId, request.input, running.context(registry), by).then(
       (envelope) => answer(request, running, envelope),
       (error) => fail(request, running, error),
@@ -331,7 +344,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
     return { running: served.size - waiting, waiting, overrunning: overrun.size };
   }
 
-  return Object.assign(handle, { stats });
+  return Object.assign(handle, { stats, [neverRejects]: true });
 }
 
 async function stream(
@@ -341,11 +354,8 @@ async function stream(
   running: Running,
 ): Promise<void> {
   const { requestId, operationId, input } = request;
-  const context = running.context(registry);
-  alwaysEnforceAccess(context);
-  seesToDeadline(context);
-  const events = subscribe(registry, operationId, input, context);
-  running.onAbort = () => events.return().catch(() => {});
+  const events = streamOf(registry, operationId, input, running.context(registry), true);
+  running.onAbort = () => events.return(undefined).catch(() => {});
   const turns = new Turns();
   for await (const envelope of events) {
     if (running.isAborted) break;
@@ -379,10 +389,14 @@ function withoutEnvelope(details: unknown): unknown {
 function report(
   registry: OperationRegistry,
   callMap: AnsweringMap,
-  { requestId, operationId }: CallRequestedEvent,
+  request: CallRequestedEvent,
   error: unknown,
 ): void {
-  const { code, message, details } = mapError(error, registry.getSpec(operationId)?.errorSchemas);
+  const { requestId, operationId } = request;
+  const mapped = mapError(error, registry.getSpec(operationId)?.errorSchemas);
+  const { code, message, details } = mapped;
+  const internal = isInternal(mapped);
+  if (internal) callMap[internalError]?.(request, error);
   // What leaves is chosen: the fields of any other error may be secrets.
   const isChosen = error instanceof CallError && !(details instanceof Error);
   const told = isChosen && details !== undefined ? detailsWithoutCookies(details) : undefined;
@@ -391,11 +405,11 @@ function report(
     for (const each of [told, withoutEnvelope(told)]) {
       if (each === undefined) continue;
       try {
-        callMap.emitError(requestId, code, message, each);
+        callMap.emitError(requestId, code, message, each, internal);
         return;
       } catch {}
     }
-    callMap.emitError(requestId, code, message);
+    callMap.emitError(requestId, code, message, undefined, internal);
   } catch (failure) {
     log.error(`The failure of ${operationId} could not be reported: ${String(failure)}`, {
       requestId,

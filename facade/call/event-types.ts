@@ -77,6 +77,8 @@ export interface CallErrorEvent {
   code: string;
   message: string;
   details?: unknown;
+  /** Whether the message was not written for the caller, as that of an exception. Servers mask such messages. */
+  isInternal?: boolean;
 }
 
 /**

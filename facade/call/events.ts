@@ -65,6 +65,9 @@ export const CallEventMap = {
       code: Type.String({ description: "Code of the error" }),
       message: Type.String({ description: "What failed" }),
       details: Type.Optional(Type.Unknown({ description: "Anything that helps a program react" })),
+      isInternal: Type.Optional(
+        Type.Boolean({ description: "Whether the message was not written for the caller" }),
+      ),
     },
     { description: "A call has failed" },
   ),

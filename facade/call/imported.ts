@@ -2,16 +2,17 @@
 
 import { aName, checkedOptions, isFunction, isListOf, isString, must } from "../border/options.js";
 import { messageOf } from "../border/text.js";
-import { Turns } from "../border/turns.js";
+import type { Turns } from "../border/turns.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { accessRules, type ImportedAccessControl, importedRules } from "../imported-access.js";
 import { logger } from "../logging.js";
 import { markClaimed } from "../registry/claims.js";
+import { type Connection, markConnection } from "../registry/connection-state.js";
 import { endingItself } from "../registry/deadline.js";
 import { markNative, type NativeWork } from "../registry/native-handler.js";
 import type { OperationRegistry } from "../registry/registry.js";
-import { compiled } from "../schema/compiled.js";
-import { FromSchema } from "../schema/from-schema.js";
+import { markImported } from "../registry/source-about.js";
+import type { ForeignSchemas } from "../schema/foreign-schemas.js";
 import type { TypeBoxSchema } from "../schema-types.js";
 import { Type } from "../type-builder.js";
 import {
@@ -22,6 +23,7 @@ import {
   type SubscriptionHandler,
 } from "../types.js";
 import type { DiscoveredOperation } from "./described.js";
+import { declaredIdentity } from "./options.js";
 import type { RemoteCallMap } from "./transport.js";
 
 const log = logger("call");
@@ -90,6 +92,8 @@ export interface Peer {
   /** Its name, for messages. */
   readonly name: string;
   readonly callMap: RemoteCallMap;
+  /** Whether there is a connection to it; absent where that cannot be lost. */
+  readonly connection?: Connection;
   /** How the native side calls an operation of it without JavaScript. */
   nativeWork?(operationId: string): NativeWork;
 }
@@ -101,11 +105,13 @@ export function peerOf(handler: object): object | undefined {
   return origins.get(handler);
 }
 
-/** Makes operations of what a peer serves, without keeping everybody else waiting. Rejects where two of them would have one id. */
+/** Makes operations of what a peer serves, in several turns of the event loop. Rejects where two of them would have one id. */
 export async function importedFrom(
   peer: Peer,
   discovered: readonly DiscoveredOperation[],
   options: ImportOptions,
+  schemas: ForeignSchemas,
+  turns: Turns,
 ): Promise<PeerOperation[]> {
   const { namespace, include, exclude } = options;
   const chosen = discovered.filter(
@@ -113,7 +119,7 @@ export async function importedFrom(
   );
   const taken = new Map<string, string>();
   const imported: PeerOperation[] = [];
-  const turns = new Turns();
+  schemas.begin();
   for (const operation of chosen) {
     const remoteId = idOf(operation);
     const id = `${namespace ?? operation.namespace}.${operation.name}`;
@@ -127,7 +133,7 @@ export async function importedFrom(
       );
     }
     taken.set(id, remoteId);
-    imported.push(importOne(peer, operation, remoteId, options));
+    imported.push(importOne(peer, operation, remoteId, options, schemas));
     if (turns.isDue) await turns.take();
   }
   return imported;
@@ -153,13 +159,11 @@ function importOne(
   operation: DiscoveredOperation,
   remoteId: string,
   { namespace, accessControl }: ImportOptions,
+  schemas: ForeignSchemas,
 ): PeerOperation {
   const schema = (field: "inputSchema" | "outputSchema"): TypeBoxSchema => {
     try {
-      const converted = FromSchema(operation[field]);
-      // Compiled now, so that a schema that cannot be used is told now, and not with every call.
-      compiled(converted);
-      return converted as TypeBoxSchema;
+      return schemas.take(operation[field]);
     } catch (error) {
       log.warn(
         `The ${field} of ${remoteId} of ${peer.name} cannot be used: ${messageOf(error)}. Unknown stands in its place.`,
@@ -182,8 +186,10 @@ function importOne(
       ? subscriptionHandler(peer, remoteId)
       : callHandler(peer, remoteId);
   origins.set(handler, peer);
+  if (peer.connection !== undefined) markConnection(handler, peer.connection);
   markClaimed(handler, peer, peer.name);
   const work = peer.nativeWork?.(remoteId);
+  markImported(handler);
   if (work !== undefined) markNative(handler, work);
   return { ...spec, handler } as PeerOperation;
 }
@@ -192,7 +198,7 @@ function importOne(
 function optionsOf({ requestId, identity, metadata, signal }: OperationContext) {
   return {
     ...(requestId !== undefined && { parentRequestId: requestId }),
-    ...(identity !== undefined && { identity }),
+    ...(identity !== undefined && { identity: declaredIdentity(identity) }),
     ...(metadata !== undefined && { metadata }),
     ...(signal !== undefined && { signal }),
   };
@@ -212,59 +218,4 @@ function subscriptionHandler(peer: Peer, remoteId: string): SubscriptionHandler 
   return async function* subscription(input: unknown, context: OperationContext = {}) {
     yield* peer.callMap.subscribe(remoteId, input, optionsOf(context));
   } as SubscriptionHandler;
-}
-
-/** Operations of a peer in a registry, kept in step with what it serves. */
-export class InStep {
-  readonly #registry: OperationRegistry;
-  readonly #handlers = new Map<string, object>();
-
-  constructor(registry: OperationRegistry) {
-    this.#registry = registry;
-  }
-
-  /** The ids that are registered. */
-  get ids(): string[] {
-    return [...this.#handlers.keys()];
-  }
-
-  /**
-   * Takes over a new list. Throws, and changes nothing, where one would take the place of an operation of somebody else. Where the
-   * registry refuses one, nothing of the peer stays registered: half a list would look like a whole one.
-   */
-  update(operations: readonly PeerOperation[]): void {
-    const taken = operations
-      .map(idOf)
-      .filter((id) => !this.#handlers.has(id) && this.#registry.get(id) !== undefined);
-    if (taken.length > 0) {
-      throw new CallError(
-        InfrastructureErrorCode.VALIDATION_ERROR,
-        `${taken.join(", ")} cannot be registered: there ${taken.length === 1 ? "is another operation" : "are other operations"} of ` +
-          "this name already. Use another namespace",
-        { reason: "collision", operations: taken },
-      );
-    }
-    const ids = new Set(operations.map(idOf));
-    for (const id of this.ids) if (!ids.has(id)) this.#remove(id);
-    try {
-      for (const operation of operations) {
-        this.#registry.register(operation);
-        this.#handlers.set(idOf(operation), operation.handler);
-      }
-    } catch (error) {
-      this.clear();
-      throw error;
-    }
-  }
-
-  /** Takes everything out again. */
-  clear(): void {
-    for (const id of this.ids) this.#remove(id);
-  }
-
-  #remove(id: string): void {
-    // Somebody may have put another in its place.
-    if (this.#registry.getHandler(id) === this.#handlers.get(id)) this.#registry.unregister(id);
-    this.#handlers.delete(id);
-  }
 }

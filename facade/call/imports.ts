@@ -1,10 +1,13 @@
 // What was imported over a connection, whatever it travels on, and what of it is kept in step with what the other side serves.
 
 import { messageOf } from "../border/text.js";
+import { Pace } from "../border/turns.js";
 import { failed } from "../errors.js";
 import { logger } from "../logging.js";
+import { SyncedOperations } from "../registry/synced-operations.js";
+import { ForeignSchemas } from "../schema/foreign-schemas.js";
 import type { DiscoveredOperation } from "./described.js";
-import { type ImportOptions, InStep, importedFrom, type Peer, type PeerOperation } from "./imported.js";
+import { type ImportOptions, importedFrom, type Peer, type PeerOperation } from "./imported.js";
 
 /** Asks what the other side serves. */
 export type Discover = () => Promise<{ readonly operations: readonly DiscoveredOperation[] }>;
@@ -12,7 +15,8 @@ export type Discover = () => Promise<{ readonly operations: readonly DiscoveredO
 interface Followed {
   readonly options: ImportOptions;
   readonly discover: Discover;
-  readonly kept: InStep;
+  readonly synced: SyncedOperations;
+  readonly schemas: ForeignSchemas;
 }
 
 const log = logger("call");
@@ -21,6 +25,7 @@ const log = logger("call");
 export class Imports {
   readonly #peer: Peer;
   readonly #followed: Followed[] = [];
+  readonly #pace = new Pace();
   /** How often the other side has changed what it serves. */
   #changes = 0;
   #updating: Promise<void> | undefined;
@@ -38,17 +43,26 @@ export class Imports {
   async import(options: ImportOptions, discover: Discover): Promise<PeerOperation[]> {
     const changes = this.#changes;
     const { operations } = await discover();
-    const imported = await importedFrom(this.#peer, operations, options);
+    const schemas = new ForeignSchemas();
+    const imported = await this.#make(operations, options, schemas);
     if (options.keepInStep === undefined) return imported;
     if (this.#isOver) {
       throw failed("import: the connection was closed meanwhile", { reason: "closed", delivery: "none" });
     }
-    const kept = new InStep(options.keepInStep);
-    kept.update(imported);
-    this.#followed.push({ options, discover, kept });
+    const synced = new SyncedOperations(options.keepInStep, this.#peer.name);
+    synced.update(imported);
+    this.#followed.push({ options, discover, synced, schemas });
     // What has changed while we asked may not be in the answer.
     if (changes !== this.#changes) this.#update();
     return imported;
+  }
+
+  #make(
+    operations: readonly DiscoveredOperation[],
+    options: ImportOptions,
+    schemas: ForeignSchemas,
+  ): Promise<PeerOperation[]> {
+    return this.#pace.run((turns) => importedFrom(this.#peer, operations, options, schemas, turns));
   }
 
   /** The other side may serve something else now. */
@@ -71,11 +85,11 @@ export class Imports {
     }
   }
 
-  async #updateOne({ options, discover, kept }: Followed): Promise<void> {
+  async #updateOne({ options, discover, synced, schemas }: Followed): Promise<void> {
     try {
       const { operations } = await discover();
-      const imported = await importedFrom(this.#peer, operations, options);
-      if (!this.#isOver) kept.update(imported);
+      const imported = await this.#make(operations, options, schemas);
+      if (!this.#isOver) synced.refresh(imported);
     } catch (error) {
       if (this.#isOver) return;
       log.warn(`What ${this.#peer.name} serves could not be imported again: ${messageOf(error)}`, {});
@@ -85,6 +99,6 @@ export class Imports {
   /** Takes everything out again that was registered, for good. */
   end(): void {
     this.#isOver = true;
-    for (const { kept } of this.#followed.splice(0)) kept.clear();
+    for (const { synced } of this.#followed.splice(0)) synced.clear();
   }
 }

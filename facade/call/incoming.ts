@@ -3,6 +3,7 @@
 
 import { optionOf as fieldOf, isListOf, isObject, isRecord, isString } from "../border/options.js";
 import { traceIn } from "../border/trace.js";
+import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import type { Identity } from "../types.js";
 import type { CallEvents, CallEventType } from "./events.js";
 
@@ -25,6 +26,25 @@ export function readEvent<T extends CallEventType>(type: T, detail: unknown): Ca
   } catch {
     return undefined;
   }
+}
+
+/** The request that an event of this type answers, although the event does not fit: whoever waits for it must not wait on. */
+export function answeredBy(type: CallEventType, detail: unknown): string | undefined {
+  if (type !== "call.responded" && type !== "call.error") return undefined;
+  try {
+    const payload = payloadOf(type, detail);
+    const requestId = payload && fieldOf(payload, "requestId");
+    return typeof requestId === "string" ? requestId : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** JSON has no `undefined`: over a wire, an envelope whose data was that arrives without. */
+export function withData(output: unknown): unknown {
+  if (!isObject(output) || "data" in output) return output;
+  const meta = fieldOf(output, "meta") as ResponseEnvelope["meta"];
+  return { data: undefined, meta } satisfies ResponseEnvelope;
 }
 
 function payloadOf(type: CallEventType, detail: unknown): Fields | undefined {
@@ -100,19 +120,22 @@ const READERS: {
     if (trace !== undefined) event.trace = trace;
     return event;
   },
-  // Whether the output is an envelope is for whoever waits for it: if it is none, the call has failed.
-  "call.responded": (requestId, payload) => ({
-    requestId,
-    output: fieldOf(payload, "output") as CallEvents["call.responded"]["output"],
-  }),
+  "call.responded": (requestId, payload) => {
+    const output = withData(fieldOf(payload, "output"));
+    return isResponseEnvelope(output) ? { requestId, output } : undefined;
+  },
   "call.completed": (requestId) => ({ requestId }),
   "call.aborted": (requestId) => ({ requestId }),
   "call.error": (requestId, payload) => {
     const code = fieldOf(payload, "code");
     const message = fieldOf(payload, "message");
     if (typeof code !== "string" || typeof message !== "string") return undefined;
+    const event: CallEvents["call.error"] = { requestId, code, message };
     const details = fieldOf(payload, "details");
-    return details === undefined ? { requestId, code, message } : { requestId, code, message, details };
+    if (details !== undefined) event.details = details;
+    const flag = fieldOf(payload, "isInternal");
+    if (flag !== undefined) event.isInternal = flag !== false;
+    return event;
   },
 };
 

@@ -67,8 +67,8 @@ export class PacedAnswers implements AnsweringMap {
     });
   }
 
-  emitError(requestId: string, code: string, message: string, details?: unknown): void {
-    this.#map.emitError(requestId, code, message, details);
+  emitError(requestId: string, code: string, message: string, details?: unknown, isInternal?: boolean): void {
+    this.#map.emitError(requestId, code, message, details, isInternal);
   }
 
   complete(requestId: string): void {

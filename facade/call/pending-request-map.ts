@@ -6,7 +6,7 @@ import { kindOf } from "../border/text.js";
 import { callAt } from "../border/timer.js";
 import { tracedCall, tracedStream } from "../border/trace.js";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
-import { type CallError, invalid } from "../errors.js";
+import { type CallError, internalFlag, invalid } from "../errors.js";
 import { logger } from "../logging.js";
 import type { OperationsIn, TypedCallMap } from "../operation-types.js";
 import {
@@ -119,6 +119,8 @@ export class PendingRequestMap {
   /** Those that were made by another call, by its id. */
   readonly #children = new Map<string, Set<Pending>>();
   readonly #maxWaitingEvents: number;
+  /** Call handlers that answer through this map. */
+  readonly #servers = new Set<Server>();
   /** What is left to abort, the next one last. */
   readonly #toAbort: Pending[] = [];
   #isAborting = false;
@@ -135,6 +137,8 @@ export class PendingRequestMap {
       "call.error": (event) => this.#answeredWith(event),
       "call.completed": (event) => this.#completed(this.#pending.get(event.requestId)),
       "call.aborted": (event) => this.#aborted(event.requestId),
+      malformed: (requestId) =>
+        this.#failed(this.#pending.get(requestId), this.#told(malformedAnswer(requestId))),
     };
     this.#bus =
       eventTarget === undefined
@@ -247,12 +251,13 @@ export class PendingRequestMap {
     this.#bus.publish("call.responded", { requestId, output });
   }
 
-  /** Fails a request. */
-  emitError(requestId: string, code: string, message: string, details?: unknown): void {
-    this.#bus.publish(
-      "call.error",
-      details === undefined ? { requestId, code, message } : { requestId, code, message, details },
-    );
+  /** Fails a request. `isInternal` says that the message was not written for the caller: servers mask it (default: no). */
+  emitError(requestId: string, code: string, message: string, details?: unknown, isInternal = false): void {
+    const event: CallErrorEvent = { requestId, code, message };
+    if (details !== undefined) event.details = details;
+    const flag = internalFlag(code, details, isInternal);
+    if (flag !== undefined) event.isInternal = flag;
+    this.#bus.publish("call.error", event);
   }
 
   /** Ends a subscription. For the side that serves. */
@@ -265,7 +270,8 @@ export class PendingRequestMap {
     try {
       this.#bus.publish("call.aborted", { requestId });
     } finally {
-      // At once, however long the event is under way.
+      // At once, however long the event is under way. A wire does not bring it back to this end.
+      for (const server of this.#servers) server.abort(requestId);
       this.#aborted(requestId);
     }
   }
@@ -279,7 +285,12 @@ export class PendingRequestMap {
 
   /** @internal */
   [whileServing](server: Server): () => void {
-    return this.#bus.serving(server);
+    this.#servers.add(server);
+    const stop = this.#bus.serving(server);
+    return () => {
+      this.#servers.delete(server);
+      stop();
+    };
   }
 
   /** @internal */
@@ -333,12 +344,9 @@ export class PendingRequestMap {
   #responded({ requestId, output }: CallRespondedEvent): void {
     const pending = this.#pending.get(requestId);
     if (pending === undefined) return;
-    const envelope = withData(output);
-    if (!isResponseEnvelope(envelope)) {
-      this.#failed(pending, this.#told(malformedAnswer(requestId)));
-    } else if (pending.isCall) {
-      if (this.#remove(pending)) pending.responded(envelope);
-    } else if (!pending.responded(envelope)) {
+    if (pending.isCall) {
+      if (this.#remove(pending)) pending.responded(output);
+    } else if (!pending.responded(output)) {
       this.#giveUp(pending, tooSlow(pending.operationId, this.#maxWaitingEvents));
     }
   }
@@ -419,11 +427,4 @@ export class PendingRequestMap {
   #lost(reason: CallError): void {
     for (const pending of this.#pending.values()) this.#giveUp(pending, reason);
   }
-}
-
-/** JSON has no `undefined`: over a wire, an envelope whose data was that arrives without. */
-export function withData(output: ResponseEnvelope): ResponseEnvelope {
-  const { meta } = (output ?? {}) as Partial<ResponseEnvelope>;
-  const isIncomplete = typeof meta === "object" && meta !== null && !("data" in output);
-  return isIncomplete ? { data: undefined, meta } : output;
 }

@@ -15,7 +15,7 @@ import type { CallRequestedEvent } from "./events.js";
  * ```
  */
 export interface PlaceLimits {
-  /** Calls and subscriptions at the same time. No limit by default. */
+  /** Calls and subscriptions at the same time; for `serve`, calls (see `streams`). No limit by default. */
   concurrency?: number;
   /** The same for one operation. */
   perOperation?: number;

@@ -3,13 +3,13 @@
 import type { CallError } from "../errors.js";
 import { logger } from "../logging.js";
 import { listenTo, type MessagePortLike, mustBePort } from "./port.js";
-import { WireTarget, type WireUse } from "./wire-target.js";
+import { WireTarget } from "./wire-target.js";
 import { restored, wireText } from "./wire-value.js";
 
 export type { MessagePortLike } from "./port.js";
 
 /**
- * An `EventTarget` whose events also arrive at the other end of a port.
+ * An `EventTarget` for the two ends of a port: what is dispatched at one end arrives at the other end, and only there.
  *
  * @example
  * ```ts
@@ -46,7 +46,7 @@ const log = logger("call");
  */
 export function createPortEventTarget(port: MessagePortLike): PortEventTarget {
   mustBePort(port, "createPortEventTarget: port");
-  return new PortTarget(port, { echoes: true });
+  return new PortTarget(port);
 }
 
 export class PortTarget extends WireTarget implements PortEventTarget {
@@ -54,8 +54,8 @@ export class PortTarget extends WireTarget implements PortEventTarget {
   readonly #port: MessagePortLike;
   readonly #stopListening: () => void;
 
-  constructor(port: MessagePortLike, use: WireUse) {
-    super(use);
+  constructor(port: MessagePortLike) {
+    super();
     this.#port = port;
     this.#stopListening = listenTo(
       port,

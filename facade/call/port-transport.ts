@@ -73,7 +73,8 @@ export interface PortStats extends CallHandlerStats {
  * ```
  */
 export interface PortTransport extends CallTransport {
-  /** Serves the operations of a registry to the other end, and follows what is registered later. */
+  /** Serves the operations of a registry to the other end, and follows what is registered later. With the same registry again,
+   * nothing happens. */
   readonly serve: (registry: OperationRegistry, options?: PortServeOptions) => Promise<void>;
   /** What the other end serves and we may call. */
   readonly discover: (options?: DiscoverOptions) => Promise<{ operations: DiscoveredOperation[] }>;
@@ -105,7 +106,7 @@ const AS: Fields<DiscoverOptions> = { identity: anObject, metadata: anObject };
  */
 export function connectPort(port: MessagePortLike): PortTransport {
   mustBePort(port, "connectPort: port");
-  return new Transport(new PortTarget(port, { echoes: false }));
+  return new Transport(new PortTarget(port));
 }
 
 interface Serving {
@@ -174,8 +175,11 @@ class Transport implements PortTransport, Peer {
     if (!(registry instanceof OperationRegistry)) {
       throw invalid(`serve: the registry must be an OperationRegistry, not ${kindOf(registry)}`);
     }
+    if (this.#serving?.registry === registry) return;
     if (this.#serving !== undefined) {
-      throw invalid("serve: this connection already serves a registry, and follows what is registered in it");
+      throw invalid(
+        "serve: this connection already serves another registry. Open a second connection for this one",
+      );
     }
     const handle = buildCallHandler({ ...options, registry, callMap: this.#answers });
     const looking = setInterval(() => this.#look(), LOOK_EVERY);

@@ -10,6 +10,12 @@ export const leavesProcess: unique symbol = Symbol("@alkdev/operations: events l
  * and does not wait for ever. */
 export const onLoss: unique symbol = Symbol("@alkdev/operations: events may have been missed");
 
+/** On a target that drops malformed events itself: told which pending requests they were the answers to. */
+export const onMalformed: unique symbol = Symbol("@alkdev/operations: an answer was malformed");
+
+/** On a listener whose promises never reject, so that they need not be watched. */
+export const neverRejects: unique symbol = Symbol("@alkdev/operations: never rejects");
+
 /** On a target that paces streams: told how many events of a stream were read, now and then. */
 export const paces: unique symbol = Symbol("@alkdev/operations: streams are paced");
 
@@ -25,8 +31,14 @@ export const placeIsFree: unique symbol = Symbol("@alkdev/operations: a place is
 /** Whoever serves calls asks whether the result of one may be in a file. */
 export const takesFiles: unique symbol = Symbol("@alkdev/operations: a result may be in a file");
 
+/** Throws for an answer that the transport cannot send. */
+export const assertSendable: unique symbol = Symbol("@alkdev/operations: an answer can be sent");
+
 /** The line to the client of a call, if there is one. */
 export const lineOf: unique symbol = Symbol("@alkdev/operations: the line to the client of a call");
+
+/** Whoever serves calls reports what a handler threw, if its message was not written for callers. */
+export const internalError: unique symbol = Symbol("@alkdev/operations: a handler threw an exception");
 
 /** How a call came, if that is known. */
 export const viaOf: unique symbol = Symbol("@alkdev/operations: how a call came");
@@ -43,6 +55,8 @@ export interface Line {
 export interface Server {
   /** Whether it works on this request. */
   serves(requestId: string): boolean;
+  /** Ends the work on this request, if there is any. */
+  abort(requestId: string): void;
   /** Events may have been missed, aborts among them. */
   lost(reason: CallError): void;
   /** Nothing can be sent any more: it ends everything, and those who wait are told why. */
@@ -54,6 +68,7 @@ export interface ConnectedTarget extends EventTarget {
   [paces]?: (requestId: string, read: number) => void;
   /** Registers a listener; the returned function removes it. */
   [onLoss](listener: (reason: CallError) => void): () => void;
+  [onMalformed]?(listener: (requestId: string) => void): () => void;
   /** Registers somebody who works on calls; the returned function says that none are left. */
   [whileServing](server: Server): () => void;
 }

@@ -10,14 +10,15 @@ import type { OperationsIn, TypedCallMap } from "../operation-types.js";
 import { wasAborted, withDelivery } from "../outcomes.js";
 import { lookAround } from "../registry/native-handler.js";
 import { Batch } from "./batch.js";
+import { withData } from "./incoming.js";
 import {
   type CallOptions,
   checkedCall,
   checkedSubscribe,
+  declaredIdentity,
   requestPayload,
   type SubscribeOptions,
 } from "./options.js";
-import { withData } from "./pending-request-map.js";
 import type { RemoteCallMap } from "./transport.js";
 import { restored, wireText } from "./wire-value.js";
 
@@ -67,7 +68,7 @@ export class Requests implements RemoteCallMap {
       const payload = payloadText(requestId, operationId, input, options, {});
       this.#wait(requestId, signal, {
         owner: this,
-        done: (output, mayHoldBytes) => resolve(withData(restored(output as ResponseEnvelope, mayHoldBytes))),
+        done: (output, mayHoldBytes) => resolve(withData(restored(output, mayHoldBytes)) as ResponseEnvelope),
         failed: reject,
       });
       this.#batch.add(`${requestId}\t${JSON.stringify(operationId)}\t${deadline ?? ""}\t${payload}`);
@@ -160,7 +161,7 @@ export class Requests implements RemoteCallMap {
     this.#wait(requestId, signal, {
       owner: this,
       event: (output, mayHoldBytes) =>
-        void events.push(withData(restored(output as ResponseEnvelope, mayHoldBytes))),
+        void events.push(withData(restored(output, mayHoldBytes)) as ResponseEnvelope),
       failed: (error) => events.end({ error }),
       ended: () => events.end(),
     });
@@ -187,5 +188,7 @@ function payloadText(
   times: { idleTimeout?: number | undefined },
 ): string {
   const what = `The call of ${operationId} cannot be sent`;
-  return wireText(requestPayload(requestId, operationId, input, options, times), what) as string;
+  const payload = requestPayload(requestId, operationId, input, options, times);
+  if (payload.identity !== undefined) payload.identity = declaredIdentity(payload.identity);
+  return wireText(payload, what) as string;
 }

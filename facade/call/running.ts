@@ -3,7 +3,7 @@
 import { identityIn } from "../registry/authorise.js";
 import { buildEnv } from "../registry/env.js";
 import { setProperty } from "../registry/offered-env.js";
-import { markOutside, markVia, type Via } from "../registry/protocol-context.js";
+import { contextFromOutside, markOutside, markVia, type Via } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { OperationContext, OperationEnv } from "../types.js";
 import type { CallRequestedEvent } from "./events.js";
@@ -118,7 +118,7 @@ export class Running {
   context(registry: OperationRegistry): OperationContext {
     const { requestId, parentRequestId, metadata, deadline, trace } = this.request;
     const identity = identityIn(this.request);
-    const context: OperationContext = { requestId };
+    const context = contextFromOutside(requestId);
     this.#registry = registry;
     this.#context = context;
     Object.defineProperty(context, CALL, { value: this });

@@ -1,14 +1,8 @@
-// An `EventTarget` whose events arrive at the other end of a wire: a port, a socket.
+// An `EventTarget` whose events arrive at the other end of a wire: a port, a socket. Listeners at this end do not get them: a map
+// that calls and serves on one wire would answer its own calls.
 
 import { type CallError, failed } from "../errors.js";
 import { type ConnectedTarget, leavesProcess, onLoss, paces, type Server, whileServing } from "./remote.js";
-
-/** How a wire is used. */
-export interface WireUse {
-  /** Whether listeners at this end hear of what is sent, too. A transport that calls and serves must not: it would serve
-   * its own calls. */
-  readonly echoes: boolean;
-}
 
 /** QuickJS and other bare engines have no `EventTarget`. What needs no wire works there, so loading must not fail. */
 const Target =
@@ -26,15 +20,9 @@ const Target =
 export abstract class WireTarget extends Target implements ConnectedTarget {
   readonly [leavesProcess] = true;
   [paces]?: (requestId: string, read: number) => void;
-  readonly #use: WireUse;
   readonly #losses = new Set<(reason: CallError) => void>();
   readonly #servers = new Set<Server>();
   #isOver = false;
-
-  constructor(use: WireUse) {
-    super();
-    this.#use = use;
-  }
 
   /** Sends an event to the other end. Throws where it cannot be sent. */
   protected abstract transmit(type: string, detail: unknown): void;
@@ -54,7 +42,7 @@ export abstract class WireTarget extends Target implements ConnectedTarget {
       // What else there is to say is for somebody who is gone.
       throw this.cannotSend(type);
     }
-    return this.#use.echoes ? super.dispatchEvent(event) : true;
+    return true;
   }
 
   /** Hands out an event of the other end. */

@@ -34,7 +34,8 @@ export function restored<T>(value: T, mayHoldBytes = true): T {
       if (typeof inner !== "object" || inner === null) continue;
       if (isMarked(inner)) {
         const marked = inner[BYTES];
-        if (typeof marked === "string") at[key] = fromBase64(marked);
+        // What is not base64 stays as it is, for the check of the input or the output to refuse.
+        if (typeof marked === "string") at[key] = bytesIn(marked) ?? inner;
         else if (Array.isArray(marked)) {
           inner[BYTES] = marked[0];
           // The user's own object: what is in it is looked at, it itself is not.
@@ -44,6 +45,16 @@ export function restored<T>(value: T, mayHoldBytes = true): T {
     }
   }
   return holder.value as T;
+}
+
+/** The bytes of a base64 text, of either alphabet and with or without padding; nothing for any other text
+ * (`crates/operations-core/src/call/input.rs`). */
+function bytesIn(text: string): Uint8Array | undefined {
+  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
+  const digits = text.length - padding;
+  const bytes = fromBase64(text);
+  // What is no digit is passed over, and then bytes are missing.
+  return digits % 4 !== 1 && bytes.length === Math.floor((digits * 3) / 4) ? bytes : undefined;
 }
 
 /** Whether JSON writes it as it is: the usual case, found out without a copy. */

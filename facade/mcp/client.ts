@@ -3,10 +3,12 @@
 import { numbers, PendingWork } from "../border/pending-work.js";
 import { kindOf, messageOf } from "../border/text.js";
 import { outgoingTrace } from "../border/trace.js";
+import { Pace } from "../border/turns.js";
 import type { SpilledResult } from "../envelope.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { logger } from "../logging.js";
 import type { McpClient } from "../native-binding.js";
+import type { Connection } from "../registry/connection-state.js";
 import { adapterLimiter, type Limiter } from "../registry/limits.js";
 import type { NativeWork } from "../registry/native-handler.js";
 import { Spills } from "../registry/spills.js";
@@ -94,6 +96,7 @@ export class Client implements MCPClientWrapper {
   /** The last list of tools that was not looked at. */
   #newest: ListedTools | undefined;
   #importing: Promise<void> | undefined;
+  readonly #pace = new Pace();
   #closing: Promise<void> | undefined;
   client: MCPClient;
   tools: MCPOperation[] = [];
@@ -111,6 +114,7 @@ export class Client implements MCPClientWrapper {
     isSession = false,
   ) {
     this.name = name;
+    this.connection = { kind: "mcp", name, state: () => this.getStatus().state };
     this.config = config;
     this.#isSession = isSession;
     this.limiter = isSession ? undefined : adapterLimiter(name, this.config);
@@ -268,6 +272,9 @@ export class Client implements MCPClientWrapper {
     return this.#query("getPrompt", options, name, argumentsOf(this.name, name, args));
   }
 
+  /** For those who want to know whether the server can be called now. */
+  readonly connection: Connection;
+
   getStatus(): MCPServerStatus {
     const { lastError, pid, protocolVersion, ...status } = JSON.parse(this.#native.status());
     return {
@@ -348,9 +355,10 @@ export class Client implements MCPClientWrapper {
     while (this.#list !== undefined && this.#newest !== undefined) {
       const tools = this.#newest;
       this.#newest = undefined;
-      const changes = await this.#list.update(tools);
+      const list = this.#list;
+      const changes = await this.#pace.run((turns) => list.update(tools, turns));
       if (changes.added.length + changes.removed.length + changes.changed.length === 0) continue;
-      this.tools = this.#list.operations;
+      this.tools = list.operations;
       for (const listener of [...this.#listeners]) {
         this.#tell("tools of", () => listener(this.tools, changes));
       }

@@ -1,8 +1,8 @@
 import { nearestName } from "../border/nearest-name.js";
 import { isObject, isRecord } from "../border/options.js";
 import { CallError, failed, invalid, mapError } from "../errors.js";
-import { KeptRules } from "../imported-access.js";
 import type { OperationRegistry } from "../registry/registry.js";
+import { SyncedOperations } from "../registry/synced-operations.js";
 import { Client } from "./client.js";
 import type { MCPClientWrapper, MCPServerStatus } from "./client-types.js";
 import type { MCPClientConfig } from "./config.js";
@@ -69,6 +69,8 @@ export class MCPClientLoader {
   /** How to stop keeping registries in step. */
   readonly #stops = new Map<string, Array<() => void>>();
   readonly #inStep: OperationRegistry[] = [];
+  /** What is registered where, by the name of the server. */
+  readonly #registered = new WeakMap<OperationRegistry, Map<string, SyncedOperations>>();
 
   /**
    * Connects to all servers at the same time. Rejects if some fail, and names each. The servers that connected stay
@@ -104,7 +106,10 @@ export class MCPClientLoader {
       this.#forget(name);
       this.#wrappers.set(name, client);
       this.#failed.delete(name);
-      for (const registry of this.#inStep) this.#keepInStep(registry, client);
+      for (const registry of this.#inStep) {
+        this.#operationsIn(registry, name).refresh(client.tools);
+        this.#keepInStep(registry, client);
+      }
       if (before !== undefined) await before.close();
       return client;
     } catch (failure) {
@@ -145,30 +150,30 @@ export class MCPClientLoader {
     ]);
   }
 
-  /** Registers the tools of all servers. With `keepInStep`, tools that servers add, change or remove later,
-   * and servers that are loaded later, are followed. */
+  /**
+   * Registers the tools of all servers. With `keepInStep`, tools that servers add, change or remove later, and servers that are
+   * loaded later, are followed. Throws if another operation has the id of a tool (`reason: "collision"`). A tool that gets such
+   * an id later is left out, and the log says so.
+   */
   registerAll(registry: OperationRegistry, options: { keepInStep?: boolean } = {}): void {
-    registry.registerAll(this.getAllOperations());
+    for (const { name, tools } of this.#wrappers.values()) this.#operationsIn(registry, name).update(tools);
     if (options.keepInStep !== true || this.#inStep.includes(registry)) return;
     this.#inStep.push(registry);
-    for (const wrapper of this.#wrappers.values()) this.#keepInStep(registry, wrapper, true);
+    for (const wrapper of this.#wrappers.values()) this.#keepInStep(registry, wrapper);
   }
 
-  #keepInStep(registry: OperationRegistry, wrapper: Client, registered = false): void {
-    const rules = new KeptRules();
-    const idOf = ({ namespace, name }: MCPOperation) => `${namespace}.${name}`;
-    for (const tool of wrapper.tools) rules.for(idOf(tool), tool.accessControl);
-    if (!registered) registry.registerAll(wrapper.tools);
-    const stop = wrapper.onToolsChanged((_, { added, changed, removed }) => {
-      for (const tool of [...removed, ...changed]) {
-        rules.look(idOf(tool), registry.getSpec(idOf(tool))?.accessControl);
-      }
-      for (const tool of removed) registry.unregister(idOf(tool));
-      for (const tool of [...added, ...changed]) {
-        registry.register({ ...tool, accessControl: rules.for(idOf(tool), tool.accessControl) });
-      }
-    });
-    this.#stops.set(wrapper.name, [...(this.#stops.get(wrapper.name) ?? []), stop]);
+  #operationsIn(registry: OperationRegistry, server: string): SyncedOperations {
+    const byServer = this.#registered.get(registry) ?? new Map<string, SyncedOperations>();
+    this.#registered.set(registry, byServer);
+    const operations = byServer.get(server) ?? new SyncedOperations(registry, `MCP server '${server}'`);
+    byServer.set(server, operations);
+    return operations;
+  }
+
+  #keepInStep(registry: OperationRegistry, wrapper: Client): void {
+    const { name } = wrapper;
+    const stop = wrapper.onToolsChanged((tools) => this.#operationsIn(registry, name).refresh(tools));
+    this.#stops.set(name, [...(this.#stops.get(name) ?? []), stop]);
   }
 
   #forget(name: string): void {

@@ -1,11 +1,12 @@
 import { jsonOf, messageOf } from "../border/text.js";
-import { Turns } from "../border/turns.js";
+import type { Turns } from "../border/turns.js";
 import type { ResponseEnvelope, SpilledResult } from "../envelope.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { importedRules, KeptRules } from "../imported-access.js";
 import { logger } from "../logging.js";
 import { markAsSent } from "../registry/as-sent.js";
 import { markClaimed } from "../registry/claims.js";
+import { markConnection } from "../registry/connection-state.js";
 import { endingItself } from "../registry/deadline.js";
 import { limitHandler } from "../registry/limits.js";
 import { markNative } from "../registry/native-handler.js";
@@ -13,8 +14,7 @@ import { steering } from "../registry/protocol-context.js";
 import { markSource } from "../registry/source-about.js";
 import { markSpilling } from "../registry/spilling.js";
 import type { Spills } from "../registry/spills.js";
-import { compiled } from "../schema/compiled.js";
-import { FromSchema } from "../schema/from-schema.js";
+import { ForeignSchemas } from "../schema/foreign-schemas.js";
 import type { TypeBoxSchema } from "../schema-types.js";
 import { Type } from "../type-builder.js";
 import { type OperationContext, type OperationHandler, type OperationSpec, OperationType } from "../types.js";
@@ -83,6 +83,7 @@ export class ToolList {
   #imported = new Map<string, Imported>();
   #listProblems: MCPToolProblem[] = [];
   readonly #rules = new KeptRules();
+  readonly #schemas = new ForeignSchemas();
 
   constructor(
     private readonly client: Client,
@@ -97,9 +98,9 @@ export class ToolList {
     return [...this.#listProblems, ...Array.from(this.#imported.values(), ({ problems }) => problems).flat()];
   }
 
-  /** Takes over a list of tools, in pieces: a server with many must not keep others waiting. Tells what is different
-   * now. */
-  async update({ tools, problems }: ListedTools): Promise<ToolChanges> {
+  /** Takes over a list of tools, in several turns of the event loop. Says what is different now. */
+  async update({ tools, problems }: ListedTools, turns: Turns): Promise<ToolChanges> {
+    this.#schemas.begin();
     const before = this.#imported;
     const unchanged = new Map(Array.from(before.values(), (known) => [known.text, known]));
     const imported = new Map<string, Imported>();
@@ -109,7 +110,6 @@ export class ToolList {
       listProblems.push(problem);
       report(this.client.name, problem, "It is left out.");
     };
-    const turns = new Turns();
     for (const [index, text] of tools.entries()) {
       if (turns.isDue) await turns.take();
       const known = unchanged.get(text);
@@ -127,7 +127,7 @@ export class ToolList {
         leaveOut({ tool: name, field: "name", reason: "there is another tool of this name" });
         continue;
       }
-      const { operation, problems } = importTool(this.client, this.version, tool);
+      const { operation, problems } = importTool(this.client, this.version, tool, this.#schemas);
       try {
         const rules = importedRules(this.client.config.accessControl, operation);
         this.#rules.look(name, before.get(name)?.operation.accessControl);
@@ -179,17 +179,19 @@ function isTool(tool: unknown): tool is Tool {
   return typeof name === "string" && name !== "";
 }
 
-function importTool(client: Client, version: string, tool: Tool): Omit<Imported, "text" | "tool"> {
+function importTool(
+  client: Client,
+  version: string,
+  tool: Tool,
+  schemas: ForeignSchemas,
+): Omit<Imported, "text" | "tool"> {
   const { name: server, config } = client;
   // Whoever chooses ids and types decides about much: only servers that the user trusts may.
   const origin = config.keepIds === true ? originOf(tool._meta) : undefined;
   const problems: MCPToolProblem[] = [];
   const schema = (field: "inputSchema" | "outputSchema", source: unknown): TypeBoxSchema => {
     try {
-      const converted = FromSchema(source);
-      // Compiled now, so that a schema that cannot be used is told now, and not with every call.
-      compiled(converted);
-      return converted as TypeBoxSchema;
+      return schemas.take(source);
     } catch (error) {
       problems.push({ tool: tool.name, field, reason: messageOf(error) });
       return Type.Unknown() as TypeBoxSchema;
@@ -244,6 +246,7 @@ function importTool(client: Client, version: string, tool: Tool): Omit<Imported,
   };
   markSpilling(operation.handler, { own: client.spills, call });
   markSource(operation.handler, { source: "mcp", server, tool: tool.name, url: config.url });
+  markConnection(operation.handler, client.connection);
   limitHandler(operation.handler, client.limiter);
   if (origin === undefined) markNative(operation.handler, client.nativeWork(tool.name));
   else markClaimed(operation.handler, client, `MCP server '${server}'`);

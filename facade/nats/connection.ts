@@ -32,6 +32,7 @@ import type { VerifyIdentity } from "../call/verify-identity.js";
 import { restored, wireText } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
+import type { Connection } from "../registry/connection-state.js";
 import { lookAround } from "../registry/native-handler.js";
 import type { Via } from "../registry/protocol-context.js";
 import { OperationRegistry } from "../registry/registry.js";
@@ -336,6 +337,7 @@ class Transport implements NatsTransport, Peer {
   readonly #native: Native;
   readonly #pending: PendingWork<string>;
   readonly #served: Served;
+  readonly connection: Connection = { kind: "nats", name: this.name, state: () => this.status().state };
   readonly #imports = new Imports(this);
   #isClosing = false;
   #turning: NodeJS.Timeout | undefined;

@@ -69,6 +69,7 @@ const FIELDS: Fields<OpenAPIImportConfig> = {
     (value) => Number.isFinite(value) && Number(value) >= 0,
   ),
   fetch: aFunction,
+  transport: oneOf("native", "fetch"),
   retry: (value, path) => (typeof value === "number" ? aCount : retry)(value, path),
   sse: group<HTTPStreams>({
     reconnect: (value, path) => (value === "any-method" ? value : aBoolean(value, path)),
@@ -135,7 +136,14 @@ export function checkedConfig(
   config: OpenAPIImportConfig,
   rules: Rules = { prefix: "config.", others: tellOfOthers },
 ): CheckedConfig {
-  return checkedOptions(config, FIELDS, rules);
+  const checked = checkedOptions(config, FIELDS, rules);
+  if (checked.fetch !== undefined && checked.transport === "native") {
+    throw refusal(
+      `${rules.prefix ?? ""}transport`,
+      'is "native", but a fetch is given too: leave one of them out',
+    );
+  }
+  return checked;
 }
 
 /** Applications keep their own things in such objects. */

@@ -43,6 +43,12 @@ export interface HTTPServiceConfig {
   timeout?: number;
   /** Called instead of the native client, and instead of a global `fetch` that was replaced. */
   fetch?: typeof globalThis.fetch;
+  /**
+   * What sends the requests: `"native"` for the native client in every case, `"fetch"` for the global `fetch`. By default it is
+   * the native client, unless the global `fetch` was replaced or undici's `setGlobalDispatcher` was called with something other
+   * than a plain `Agent`. Not together with `fetch`.
+   */
+  transport?: "native" | "fetch";
   /** How often failed calls are repeated, if that is safe. Off by default. */
   retry?: number | HTTPRetry;
   sse?: HTTPStreams;

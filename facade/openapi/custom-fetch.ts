@@ -1,9 +1,10 @@
 // Calls through a `fetch` of the user's: `config.fetch`, or a global one that somebody replaced (a mock, an
 // instrumentation).
 
-import { types } from "node:util";
+import { isDeepStrictEqual, types } from "node:util";
 import { answerOf } from "../border/inbox.js";
 import type { ResponseEnvelope } from "../envelope.js";
+import { logger } from "../logging.js";
 import type { HttpMachine } from "../native-binding.js";
 import { runtime } from "../runtime.js";
 import type { CheckedConfig } from "./config-check.js";
@@ -14,7 +15,29 @@ import type { HttpService } from "./service.js";
 /** The `fetch` to use in the place of the native client, if there is one. */
 export function replacedFetch(config: CheckedConfig): Fetch | undefined {
   if (config.fetch !== undefined) return config.fetch as unknown as Fetch;
-  return replacedGlobalFetch();
+  if (config.transport === "native") return undefined;
+  if (config.transport === "fetch") return globalThis.fetch as Fetch;
+  const replaced = replacedGlobalFetch();
+  if (replaced !== undefined) reportReplaced(replaced);
+  return replaced;
+}
+
+let reported: unknown;
+
+/** Says why calls are slower than they could be, once for each replacement. */
+function reportReplaced(fetch: Fetch): void {
+  const cause = isOwnFetch(fetch) ? lastDispatcher : fetch;
+  if (cause === reported) return;
+  reported = cause;
+  const reason =
+    cause === fetch
+      ? "the global fetch was replaced"
+      : `undici's global dispatcher was set (${(cause as Dispatcher).constructor?.name ?? "an object"})`;
+  logger("openapi").info(
+    `HTTP calls go through the global fetch, because ${reason}. This is several times slower than the native client. ` +
+      'Set transport: "native" in the configuration to use the native client, or transport: "fetch" if fetch is intended',
+    { reason },
+  );
 }
 
 function replacedGlobalFetch(): Fetch | undefined {
@@ -27,12 +50,13 @@ let lastFetch: unknown;
 let wasOwn = true;
 
 /** Whether a `fetch` is the runtime's own. It may have been replaced before this module was loaded, so it is known by its
- * text: that of Node names undici, those of Bun and Deno are native or one line. */
+ * text: that of Node names undici, those of Bun and Deno are native or one line. A proxy has the text of a native function. */
 function isOwnFetch(fetch: object): boolean {
   if (fetch !== lastFetch) {
     lastFetch = fetch;
     const text = Function.prototype.toString.call(fetch);
     wasOwn =
+      !types.isProxy(fetch) &&
       (fetch as { name?: unknown }).name === "fetch" &&
       /\[native code\]|internal\/deps\/undici|lazyUndici|lazyFetch\(\)/.test(text);
   }
@@ -48,7 +72,7 @@ function hasUsersDispatcher(): boolean {
   const current: unknown = (globalThis as { [DISPATCHER]?: unknown })[DISPATCHER];
   if (current !== lastDispatcher) {
     lastDispatcher = current;
-    wasUsers = current != null && !isBuiltIn(current as Dispatcher);
+    wasUsers = current != null && !isPlainAgent(current) && !isBuiltIn(current as Dispatcher);
   }
   return wasUsers;
 }
@@ -57,6 +81,26 @@ interface Dispatcher {
   readonly constructor?: { readonly name?: string };
   dispatch?(options: object, handler: undefined): unknown;
 }
+
+/** Whether a dispatcher is what undici sets when it is imported: an `Agent` with its default options, which no user chose. Composed
+ * interceptors are a `Proxy`, and options differ from those of a new agent. */
+function isPlainAgent(dispatcher: object): boolean {
+  if (types.isProxy(dispatcher) || Object.hasOwn(dispatcher, "dispatch")) return false;
+  const Agent = dispatcher.constructor as (new () => object) | undefined;
+  if (Agent?.name !== "Agent" || Object.getPrototypeOf(Agent)?.name !== "DispatcherBase") return false;
+  try {
+    const plain = new Agent();
+    return ["options", "factory"].every((name) => {
+      const key = symbolOf(plain, name);
+      return key !== undefined && isDeepStrictEqual(Reflect.get(dispatcher, key), Reflect.get(plain, key));
+    });
+  } catch {
+    return false;
+  }
+}
+
+const symbolOf = (object: object, description: string): symbol | undefined =>
+  Object.getOwnPropertySymbols(object).find((symbol) => symbol.description === description);
 
 /** Node's copy of undici and the one from npm have the same classes. Where a call without a handler is refused tells
  * them apart. */

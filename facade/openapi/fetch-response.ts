@@ -45,9 +45,7 @@ export function statusTextOf({ statusText }: SomeResponse): string {
 export function headerPairs({ headers, body, json, text, arrayBuffer }: SomeResponse): [string, string][] {
   const pairs: [string, string][] = [];
   if (typeof headers === "object" && headers !== null) {
-    const entries =
-      Symbol.iterator in headers ? (headers as Iterable<[string, unknown]>) : Object.entries(headers);
-    for (const [name, value] of entries) {
+    for (const [name, value] of entriesOf(headers)) {
       if (typeof value !== "function") pairs.push([String(name), String(value)]);
     }
     // A mock that only answers questions.
@@ -64,6 +62,13 @@ export function headerPairs({ headers, body, json, text, arrayBuffer }: SomeResp
   if (json !== undefined && isSilent && typeOf(pairs) === "")
     pairs.push(["content-type", "application/json"]);
   return pairs;
+}
+
+/** The headers of a `Headers` object, of a mock that has its `entries`, or of a plain object. */
+function entriesOf(headers: object): Iterable<[string, unknown]> {
+  if (Symbol.iterator in headers) return headers as Iterable<[string, unknown]>;
+  const { entries } = headers as { entries?: unknown };
+  return typeof entries === "function" ? entries.call(headers) : Object.entries(headers);
 }
 
 function typeOf(headers: readonly [string, string][]): string {

@@ -56,7 +56,10 @@ export function createHandler(
   limitHandler(handler, service.limiter);
   if (service.hasCredentials) markCredentials(handler, service);
   markNative(handler, {
-    isPossible: () => service.config.fetch === undefined && !dependsOnCalls(service.config),
+    isPossible: () => {
+      const { fetch, transport } = service.config;
+      return fetch === undefined && transport !== "fetch" && !dependsOnCalls(service.config);
+    },
     ownsSchema: (spec, field) => makers[field] !== undefined && makerOf(spec, field) === makers[field],
     register: (registry, spec, { input, output, own }, spills) =>
       registry.setHttp(spec, input, output, own, service.native, imported, index, spills?.native),

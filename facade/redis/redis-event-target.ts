@@ -16,8 +16,15 @@ import {
   required,
 } from "../border/options.js";
 import { CALL_EVENT_TYPES, type CallEvents, type CallEventType } from "../call/events.js";
-import { readEvent } from "../call/incoming.js";
-import { type ConnectedTarget, leavesProcess, onLoss, type Server, whileServing } from "../call/remote.js";
+import { answeredBy, readEvent } from "../call/incoming.js";
+import {
+  type ConnectedTarget,
+  leavesProcess,
+  onLoss,
+  onMalformed,
+  type Server,
+  whileServing,
+} from "../call/remote.js";
 import { restored, wireText } from "../call/wire-value.js";
 import { type CallError, failed, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
@@ -150,6 +157,7 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedT
   });
   readonly #bus;
   readonly #lossListeners = new Set<(reason: CallError) => void>();
+  readonly #malformedListeners = new Set<(requestId: string) => void>();
   readonly #servers = new Set<Server>();
   /** Under this name those who serve know us. */
   readonly #me = newCaller();
@@ -211,6 +219,11 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedT
   [onLoss](listener: (reason: CallError) => void): () => void {
     this.#lossListeners.add(listener);
     return () => this.#lossListeners.delete(listener);
+  }
+
+  [onMalformed](listener: (requestId: string) => void): () => void {
+    this.#malformedListeners.add(listener);
+    return () => this.#malformedListeners.delete(listener);
   }
 
   [whileServing](server: Server): () => void {
@@ -297,6 +310,8 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedT
     if (payload === undefined) {
       this.#strangers += 1;
       this.#reportDropped();
+      const requestId = answeredBy(type as CallEventType, detail);
+      if (requestId !== undefined) for (const listener of [...this.#malformedListeners]) listener(requestId);
     } else if (type === "call.requested" && this.#isDraining) {
       this.#turnAway(payload.requestId);
     } else {

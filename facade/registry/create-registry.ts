@@ -10,6 +10,9 @@ import type { RegistryOptions } from "./registry-options.js";
  * `buildEnv`. Imported operations may be in the list: ids that the compiler does not know can then be called, and their
  * data is `unknown`. Call operations that are registered later through `registry.untyped()`.
  *
+ * Unless `options.output` says otherwise, what a handler of your own returns is never replaced by invented values (`"strict"`);
+ * results of imported operations are normalised.
+ *
  * @example
  * ```ts
  * const registry = createRegistry([greet]);
@@ -26,7 +29,7 @@ export function createRegistry<const TList extends readonly AnyOperation[]>(
     const found = isIterable ? ": [...operations] makes one" : `, not ${kindOf(operations)}`;
     throw refusal("createRegistry: operations", `must be a list of operations${found}`);
   }
-  const registry = new OperationRegistry(options);
+  const registry = new OperationRegistry(options ?? {}, "strict-own");
   registry.registerAll(operations);
   refuseTwice(operations);
   return registry;

@@ -8,7 +8,7 @@ import { callAt } from "../border/timer.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { timedOut, tookTooLong } from "../outcomes.js";
 import type { OperationContext } from "../types.js";
-import { carryMarks } from "./protocol-context.js";
+import { carryVia } from "./protocol-context.js";
 
 /** Throws unless there is time left for work that is about to start. */
 export function refuseLate(operationId: string, deadline: number): void {
@@ -96,7 +96,7 @@ export function withSignal(context: OperationContext, signal: AbortSignal): Oper
     ...Object.getOwnPropertyDescriptors(context),
     signal: { value: signal, writable: true, enumerable: true, configurable: true },
   }) as OperationContext;
-  carryMarks(context, copy);
+  carryVia(context, copy);
   return copy;
 }
 

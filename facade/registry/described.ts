@@ -2,6 +2,7 @@
 
 import { isWhole } from "../border/options.js";
 import { lazySchemaText } from "../schema/lazy.js";
+import { jsonSchemaOf, libraryOf, vendorOf } from "../schema/standard.js";
 import type { AccessControl, OperationSpec } from "../types.js";
 import { copyOfRules } from "./native-rules.js";
 
@@ -30,11 +31,22 @@ export function errorsOf(spec: OperationSpec): object[] {
   if (!Array.isArray(errorSchemas)) return [];
   return errorSchemas.flatMap((declared) => {
     try {
-      return [JSON.parse(JSON.stringify(declared))];
+      const { schema, ...rest } = Object(declared);
+      return [JSON.parse(JSON.stringify({ ...rest, schema: asJsonSchema(schema) }))];
     } catch {
       return declaredErrors({ ...spec, errorSchemas: [declared] });
     }
   });
+}
+
+/** The schema of an error's details as JSON Schema, whichever library made it; nothing where it cannot be written. */
+export function asJsonSchema(schema: unknown): unknown {
+  if (vendorOf(schema) === undefined && libraryOf(schema) === undefined) return schema;
+  try {
+    return jsonSchemaOf(schema, "output");
+  } catch {
+    return undefined;
+  }
 }
 
 /** A schema as JSON; null for one that contains itself or a bigint. */

@@ -29,6 +29,10 @@ export type AnyHandler = OperationHandler | SubscriptionHandler;
  */
 export type OutputMode = "normalise" | "keep" | "off" | "strict";
 
+/** The mode of a registry: one for all operations, or `"strict"` for handlers of the application's own and `"normalise"` for
+ * imported ones, whose sources often send other things than they declare. */
+export type RegistryMode = OutputMode | "strict-own";
+
 /** The checks of schemas that follow Standard Schema. */
 export interface OwnChecks {
   readonly input: Validate | undefined;

@@ -121,8 +121,14 @@ export class CallGate {
     if (!this.#hasBreaker || !(error instanceof CallError)) {
       return [InfrastructureErrorCode.UNKNOWN_ERROR, undefined];
     }
-    const { statusCode, delivery, reason, deadline } = Object(error.details);
-    const facts = { statusCode, delivery, reason, deadline: deadline === undefined ? undefined : true };
+    const { statusCode, rpcCode, delivery, reason, deadline } = Object(error.details);
+    const facts = {
+      statusCode,
+      rpcCode,
+      delivery,
+      reason,
+      deadline: deadline === undefined ? undefined : true,
+    };
     return [String(error.code), JSON.stringify(facts)];
   }
 }

@@ -4,7 +4,7 @@ import { kindOf } from "../border/text.js";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { type CallError, failed } from "../errors.js";
 import type { OperationContext } from "../types.js";
-import { carryMarks, isDirect } from "./protocol-context.js";
+import { alwaysEnforceAccess, carryVia, isFromOutside } from "./protocol-context.js";
 import type { Middleware, MiddlewareAnswer, MiddlewareCall, MiddlewareNext } from "./watch-types.js";
 
 /** Does what is left to do when every middleware has let a call pass. */
@@ -43,11 +43,17 @@ function changed(call: MiddlewareCall, changes: Parameters<MiddlewareNext>[0]): 
 function inPlaceOf(before: OperationContext, given: OperationContext): OperationContext {
   if (given === before) return given;
   let context = given;
-  if (!isDirect(before) && given.trusted !== undefined) {
-    const { trusted: _, ...rest } = given;
-    context = rest;
+  if (isFromOutside(before)) {
+    if (given.trusted !== undefined && before.trusted !== true) {
+      const { trusted: _, ...rest } = given;
+      context = rest;
+    }
+    if (!alwaysEnforceAccess(context)) {
+      context = { ...context };
+      alwaysEnforceAccess(context);
+    }
   }
-  carryMarks(before, context);
+  carryVia(before, context);
   return context;
 }
 

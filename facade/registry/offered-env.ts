@@ -2,7 +2,7 @@
 
 import type { OperationContext, OperationEnv } from "../types.js";
 import { buildEnv } from "./env.js";
-import { isDirect, markOutside } from "./protocol-context.js";
+import { isFromOutside, markOutside } from "./protocol-context.js";
 import type { OperationRegistry } from "./registry.js";
 
 /** Gives a context its `env`, made when somebody looks: it has a function for each operation. A copy of the context, with another
@@ -12,7 +12,7 @@ export function offerEnv(registry: OperationRegistry, context: OperationContext)
     get(this: OperationContext): OperationEnv {
       const env = buildEnv({ registry, context: this });
       setProperty(this, "env", env);
-      if (!isDirect(this)) markOutside(env);
+      if (isFromOutside(this)) markOutside(env);
       return env;
     },
     set(this: OperationContext, env: unknown) {

@@ -1,6 +1,6 @@
 // Sources that carry credentials while anybody may call their operations: whoever offers such to others is told, once.
 
-import { logger } from "../logging.js";
+import { logImportant } from "../logging.js";
 import type { AccessControl, OperationSpec } from "../types.js";
 
 /** Whose credentials a handler uses. */
@@ -22,7 +22,9 @@ export function tellIfOpen(id: string, handler: object | undefined, rules: Acces
   const source = handler && sources.get(handler);
   if (source === undefined || told.has(source) || requiresSomething(rules)) return;
   told.add(source);
-  logger("access").warn(
+  logImportant(
+    "warn",
+    "access",
     `${source.name} is called with your credentials, and ${id} is open to every caller: set accessControl for it`,
     { source: source.name, operationId: id },
   );

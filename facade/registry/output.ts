@@ -5,12 +5,13 @@ import { CallError, failed, invalid } from "../errors.js";
 import type { CompiledSchema, NormaliseNote } from "../schema/compiled.js";
 import type { OperationSpec } from "../types.js";
 import { isAsSent, isNoted } from "./as-sent.js";
-import type { Entry, OutputMode } from "./entry.js";
+import type { Entry, OutputMode, RegistryMode } from "./entry.js";
+import { isImported } from "./source-about.js";
 import { LEFT, MISMATCH, warnAboutOutput } from "./warnings.js";
 
 /** Makes the envelope of a result. It throws in `strict` mode alone: elsewhere what cannot be made right is kept, noted
  * and reported. */
-export function envelopeOf(entry: Entry, result: unknown, registryMode: OutputMode): ResponseEnvelope {
+export function envelopeOf(entry: Entry, result: unknown, registryMode: RegistryMode): ResponseEnvelope {
   const envelope = wrapped(entry, result, registryMode);
   const { output } = entry;
   if (output === undefined) return envelope;
@@ -28,7 +29,7 @@ export function envelopeOf(entry: Entry, result: unknown, registryMode: OutputMo
 export function answerOf(
   entry: Entry,
   envelope: ResponseEnvelope,
-  registryMode: OutputMode,
+  registryMode: RegistryMode,
 ): ResponseEnvelope {
   const isStrict = modeOf(entry, registryMode) === "strict";
   // One that has notes says itself that something is wrong with it.
@@ -52,7 +53,7 @@ export function failedCheck(
   entry: Entry,
   envelope: ResponseEnvelope,
   error: unknown,
-  registryMode: OutputMode,
+  registryMode: RegistryMode,
 ): ResponseEnvelope {
   if (error instanceof Refusal) throw error.error;
   const message = error instanceof CallError ? error.message : "reading it threw an error";
@@ -76,7 +77,7 @@ export function refusal(entry: Entry, envelope: ResponseEnvelope, errors: readon
 }
 
 /** The result in an envelope, if it is not in one. In `strict` mode a response of an undeclared type is refused. */
-export function wrapped(entry: Entry, result: unknown, registryMode: OutputMode): ResponseEnvelope {
+export function wrapped(entry: Entry, result: unknown, registryMode: RegistryMode): ResponseEnvelope {
   if (!isEnvelope(result)) return localEnvelope(result, entry.id);
   if (isNoted(result.meta)) warnAboutOutput(entry.id, result.meta.notes ?? [], "comes with notes");
   const { meta } = result;
@@ -119,7 +120,7 @@ function shaped(
   entry: Entry,
   output: CompiledSchema,
   envelope: ResponseEnvelope,
-  registryMode: OutputMode,
+  registryMode: RegistryMode,
 ): ResponseEnvelope {
   const mode = modeOf(entry, registryMode);
   const { data } = envelope;
@@ -136,8 +137,10 @@ function shaped(
 }
 
 /** What happens to the outputs of an operation. */
-export function modeOf(entry: Entry, registryMode: OutputMode): OutputMode {
-  return ownMode(entry.spec) ?? registryMode;
+export function modeOf(entry: Entry, registryMode: RegistryMode): OutputMode {
+  const mode = ownMode(entry.spec) ?? registryMode;
+  if (mode !== "strict-own") return mode;
+  return entry.handler === undefined || isImported(entry.handler) ? "normalise" : "strict";
 }
 
 /** What an operation says about its own outputs. */

@@ -7,7 +7,7 @@ import { errorsOf, type Validate, type Validated } from "../schema/standard.js";
 import { validationError } from "../schema/validation.js";
 import type { OperationContext, OperationHandler } from "../types.js";
 import { admit, refuseEnded } from "./admit.js";
-import type { Entry, OutputMode, OwnChecks } from "./entry.js";
+import type { Entry, OutputMode, OwnChecks, RegistryMode } from "./entry.js";
 import {
   envelopeOf,
   failedCheck,
@@ -29,7 +29,7 @@ export function callWithOwnChecks(
   handler: OperationHandler,
   input: unknown,
   context: OperationContext,
-  mode: OutputMode,
+  mode: RegistryMode,
 ): Promise<ResponseEnvelope> {
   const run = async (value: unknown): Promise<ResponseEnvelope> => {
     refuseEnded(entry, context);
@@ -58,7 +58,7 @@ function ownEnvelope(
   entry: Entry,
   own: OwnChecks,
   result: unknown,
-  registryMode: OutputMode,
+  registryMode: RegistryMode,
 ): Soon<ResponseEnvelope> {
   if (own.output === undefined) return envelopeOf(entry, result, registryMode);
   const envelope = wrapped(entry, result, registryMode);
@@ -129,7 +129,7 @@ function after<T, R>(value: Soon<T>, then: (value: T) => Soon<R>): Soon<R> {
 }
 
 /** What a subscription's handler yields, as envelopes; anything that is no stream as it is. */
-export function ownStream(entry: Entry, own: OwnChecks, source: unknown, mode: OutputMode): unknown {
+export function ownStream(entry: Entry, own: OwnChecks, source: unknown, mode: RegistryMode): unknown {
   const make: unknown = (source as Partial<AsyncIterable<unknown>> | null | undefined)?.[
     Symbol.asyncIterator
   ];

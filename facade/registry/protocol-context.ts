@@ -2,6 +2,7 @@
 
 import { type Marks, marks } from "../border/marks.js";
 import { optionOf } from "../border/options.js";
+import type { ResponseEnvelope } from "../envelope.js";
 import type { OperationContext } from "../types.js";
 
 /** How `execute` is called by the package itself. */
@@ -15,6 +16,8 @@ export interface Manner {
   readonly isGranted: boolean;
   /** Whether the caller can be handed the file of a large result. */
   readonly takesFiles: boolean;
+  /** Throws for an answer that the caller cannot be sent. Used where the call has observers. */
+  readonly assertOutput?: (envelope: ResponseEnvelope) => void;
 }
 
 const SERVED_CALL = { isServed: true, isWithin: false, isGranted: false };
@@ -48,16 +51,24 @@ export function granted(by: Manner): Manner {
   return by.takesFiles ? GRANTED_FILES : GRANTED_SERVED;
 }
 
-const enforced = new WeakSet<OperationContext>();
+/** Set in the context of a call that came from outside. An enumerable property, because copies and proxies that a handler makes
+ * of its context have to have it as well: with them, it still calls on behalf of its caller. */
+const FROM_OUTSIDE = Symbol("@alkdev/operations: from outside");
 
-/** Marks the context of a call that came through the call protocol: no registry lets it skip access control. */
-export function alwaysEnforceAccess(context: OperationContext): void {
-  enforced.add(context);
+/** The beginning of the context of a call that came from outside. */
+export function contextFromOutside(requestId: string): OperationContext {
+  return { requestId, [FROM_OUTSIDE]: true } as OperationContext;
 }
 
-/** Whether a registry that trusts direct calls may trust this one. */
-export function isDirect(context: OperationContext): boolean {
-  return !enforced.has(context);
+/** Marks the context of a call that came from outside: no registry lets it skip access control. Returns whether it could be
+ * marked. */
+export function alwaysEnforceAccess(context: OperationContext): boolean {
+  return Reflect.defineProperty(context, FROM_OUTSIDE, {
+    value: true,
+    enumerable: true,
+    configurable: true,
+    writable: true,
+  });
 }
 
 const environments = new WeakSet<object>();
@@ -67,24 +78,13 @@ export function markOutside(env: object): void {
   environments.add(env);
 }
 
-/** Whether a context is that of a call from outside, or was copied from it: a handler that serves somebody makes calls with
- * it, and what goes wrong may be told to them. */
+/** Whether a context is that of a call from outside, or was made from it. A handler uses it for calls on behalf of its caller, so
+ * a registry that trusts direct calls must not trust these, and errors must not name what the caller cannot see. */
 export function isFromOutside(context: OperationContext): boolean {
-  if (!isDirect(context)) return true;
+  if ((context as { [FROM_OUTSIDE]?: true })[FROM_OUTSIDE] === true) return true;
+  // Copies that are made name by name lack symbols.
   const env: unknown = optionOf(context, "env");
   return typeof env === "object" && env !== null && environments.has(env);
-}
-
-const watchedElsewhere = new WeakSet<OperationContext>();
-
-/** Says that whoever made the context sees to its deadline: `subscribe` need not. */
-export function seesToDeadline(context: OperationContext): void {
-  watchedElsewhere.add(context);
-}
-
-/** Whether somebody else sees to the deadline of this call. */
-export function isWatchedElsewhere(context: OperationContext): boolean {
-  return watchedElsewhere.has(context);
 }
 
 /** How a call came from outside: for those who watch. */
@@ -110,10 +110,8 @@ export function markVia(context: OperationContext, via: Via): void {
   ways.set(context, via);
 }
 
-/** Has a context count as the one that it was made of. */
-export function carryMarks(from: OperationContext, to: OperationContext): void {
-  if (!isDirect(from)) alwaysEnforceAccess(to);
-  if (isWatchedElsewhere(from)) seesToDeadline(to);
+/** Has observers see a context as the one that it was made of. */
+export function carryVia(from: OperationContext, to: OperationContext): void {
   const via = viaIn(from);
   if (via !== undefined) markVia(to, via);
 }

@@ -34,8 +34,10 @@ export interface RegistryOptions {
   /** Direct calls of `execute` and `subscribe` skip access control. Calls through the call protocol never do. */
   trustDirectCalls?: boolean;
   /**
-   * What happens to outputs that do not match their schema. `"normalise"` (default): they are brought into the declared
-   * shape. `"keep"`: the same, but nothing is removed. `"off"`: they are only checked. `"strict"`: the call rejects.
+   * What happens to outputs that do not match their schema. `"normalise"`: they are brought into the declared shape.
+   * `"keep"`: the same, but nothing is removed. `"off"`: they are only checked. `"strict"`: the call rejects. The default of
+   * `new OperationRegistry()` is `"normalise"`; that of `createRegistry` is `"strict"` for handlers of your own, and
+   * `"normalise"` for imported operations.
    */
   output?: OutputMode;
   /**

@@ -20,13 +20,13 @@ import { accessReport, type Decision, told } from "./audit.js";
 import { authorise, type CustomAuth, holdsScopes, identityIn } from "./authorise.js";
 import { assertMayReplace } from "./claims.js";
 import { isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
-import { type AnyHandler, Entry, type OutputMode } from "./entry.js";
+import { type AnyHandler, Entry, type RegistryMode } from "./entry.js";
 import { Limiter, operationLimiter, type RegistryStats } from "./limits.js";
 import { NativeTwin } from "./native-twin.js";
 import { notCallable } from "./not-callable.js";
 import { answerOf, envelopeOf } from "./output.js";
 import { admitWithOwnChecks, callWithOwnChecks, ownStream } from "./own-checks.js";
-import { granted, isDirect, type Manner, WITHIN, within } from "./protocol-context.js";
+import { granted, isFromOutside, type Manner, WITHIN, within } from "./protocol-context.js";
 import {
   adapted,
   apart,
@@ -67,7 +67,7 @@ export class OperationRegistry<TOperations = any> {
   readonly #adapter: SchemaAdapter | undefined;
   readonly #customAuth: Record<string, CustomAuth>;
   readonly #trustDirectCalls: boolean;
-  readonly #output: OutputMode;
+  readonly #output: RegistryMode;
   readonly #spills: Spills | undefined;
   /** Every call of this registry goes through these limits. */
   readonly #limiter: Limiter | undefined;
@@ -75,13 +75,16 @@ export class OperationRegistry<TOperations = any> {
   /** Those who watch, while there are any. */
   #watch: Watch | undefined;
 
-  constructor(options: RegistryOptions = {}) {
+  constructor(options?: RegistryOptions);
+  /** @internal */
+  constructor(options: RegistryOptions, defaultOutput: RegistryMode);
+  constructor(options: RegistryOptions = {}, defaultOutput: RegistryMode = "normalise") {
     const checked = registryOptions(options);
     const { schemaAdapter } = checked;
     this.#adapter = schemaAdapter === defaultAdapter ? undefined : schemaAdapter;
     this.#customAuth = { ...checked.customAuth };
     this.#trustDirectCalls = checked.trustDirectCalls === true;
-    this.#output = checked.output ?? "normalise";
+    this.#output = checked.output ?? defaultOutput;
     this.#spills = Spills.of(checked.spill);
     this.#limiter = checked.limits && new Limiter("registry", "", checked.limits);
   }
@@ -416,6 +419,7 @@ export class OperationRegistry<TOperations = any> {
       { operationId: id, kind: "call", isServed, input, context },
       this.#entries.get(id),
       (given, now) => this.#executeWithin(id, given, now, by),
+      by?.assertOutput,
     );
   }
 
@@ -496,7 +500,9 @@ export class OperationRegistry<TOperations = any> {
 
   /** The registry on the native side, for whatever serves it. @internal */
   nativeTwin(): NativeTwin {
-    this.#twin ??= new NativeTwin(this.#output, this.#entries, this.#watch, this.#spills);
+    // What the native side does by itself is imported.
+    const output = this.#output === "strict-own" ? "normalise" : this.#output;
+    this.#twin ??= new NativeTwin(output, this.#entries, this.#watch, this.#spills);
     return this.#twin;
   }
 
@@ -506,14 +512,18 @@ export class OperationRegistry<TOperations = any> {
   }
 
   /** What `subscribe()` needs: the checked way to the handler, and from its values to envelopes. @internal */
-  async openSubscription(id: string, input: unknown, context: OperationContext): Promise<OpenSubscription> {
+  async openSubscription(
+    id: string,
+    input: unknown,
+    context: OperationContext,
+    isServed: boolean,
+  ): Promise<OpenSubscription> {
     const entry = this.#entries.get(id);
-    const isServed = !isDirect(context);
     if (entry === undefined || !entry.isCallable(true, isServed)) {
       throw notCallable(this.#entries.values(), entry, id, context, isServed);
     }
     if (this.#watch?.isAuditing === true) await this.#audited(entry, input, context, isServed);
-    else if (!this.#isTrusted(context)) await this.#authorise(entry, input, context);
+    else if (isServed || !this.#isTrusted(context)) await this.#authorise(entry, input, context);
     const handler = entry.run as SubscriptionHandler;
     const mode = this.#output;
     if (entry.own !== undefined) {
@@ -530,10 +540,16 @@ export class OperationRegistry<TOperations = any> {
     };
   }
 
+  /** Rejects where the caller may not call an operation. Nothing is called. @internal */
+  async authorize(id: string, input: unknown, context: OperationContext): Promise<void> {
+    const entry = this.#entries.get(id);
+    if (entry !== undefined) await this.#authorise(entry, input, context);
+  }
+
   #isTrusted(context: OperationContext): boolean {
     return (
       (context.trusted === true && optionOf(context, "trusted") === true) ||
-      (this.#trustDirectCalls && isDirect(context))
+      (this.#trustDirectCalls && !isFromOutside(context))
     );
   }
 
@@ -555,7 +571,7 @@ async function callAfter<TOutput>(
   handler: OperationHandler,
   input: unknown,
   context: OperationContext,
-  mode: OutputMode,
+  mode: RegistryMode,
 ): Promise<ResponseEnvelope<TOutput>> {
   await asked;
   if (entry.own !== undefined) {

@@ -1,4 +1,4 @@
-// Where a handler sends its calls: for those who watch.
+// Where a handler sends its calls: for observers, and for what depends on whether a handler is the application's own.
 
 export type SourceAbout =
   | {
@@ -22,6 +22,18 @@ const abouts = new WeakMap<object, SourceAbout>();
 /** Says where a handler sends its calls. A function around the handler is not the handler. */
 export function markSource(handler: object, about: SourceAbout): void {
   abouts.set(handler, about);
+  markImported(handler);
+}
+
+const imported = new WeakSet<object>();
+
+/** Says that a handler was made by an importer: it calls a service, a server or a peer. */
+export function markImported(handler: object): void {
+  imported.add(handler);
+}
+
+export function isImported(handler: object): boolean {
+  return imported.has(handler);
 }
 
 /** Nothing for a handler that is a function of the application. */

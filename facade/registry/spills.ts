@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { aDuration, aSize, aString, group, required } from "../border/options.js";
 import type { SpillStore } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
+import { removeLeftovers, spillOwner } from "./spill-owners.js";
 
 /**
  * Large results in files, for a registry, an OpenAPI import or an MCP client.
@@ -51,6 +52,7 @@ export class Spills {
   constructor(options: SpillOptions) {
     this.#options = options;
     this.over = options.over;
+    if (options.dir !== undefined) removeLeftovers(options.dir, options.keep ?? KEEP);
   }
 
   static of(options: SpillOptions | undefined): Spills | undefined {
@@ -61,18 +63,20 @@ export class Spills {
     const { over, dir, keep = KEEP, quota = QUOTA } = this.#options;
     this.#native ??= new native.SpillStore(
       runtime,
-      JSON.stringify({ over, dir: dir ?? ownFolder(), keep, quota }),
+      JSON.stringify({ over, dir: dir ?? ownFolder(), owner: spillOwner, keep, quota }),
     );
     return this.#native;
   }
 }
 
+const PREFIX = "operations-spill-";
 let made: string | undefined;
 
 /** A folder for files that nobody has named one for. It goes when the process does. */
 function ownFolder(): string {
   if (made === undefined) {
-    const folder = mkdtempSync(join(tmpdir(), "operations-spill-"));
+    removeLeftovers(tmpdir(), KEEP, PREFIX);
+    const folder = mkdtempSync(join(tmpdir(), `${PREFIX}${spillOwner}-`));
     process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
     made = folder;
   }

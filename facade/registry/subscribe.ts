@@ -4,7 +4,6 @@ import type { OperationById, Signature, Subscription as Stream, StreamId } from 
 import type { CallContext, OperationContext } from "../types.js";
 import { DeadlineWatch, isAhead } from "./deadline.js";
 import { envelopeFrom, type Innermost, streamFrom, through } from "./middleware.js";
-import { isDirect, isWatchedElsewhere } from "./protocol-context.js";
 import type { OpenSubscription, OperationRegistry } from "./registry.js";
 import { asyncIteratorOf, noAsyncIterable } from "./stream-source.js";
 import { Clocked, type Watch } from "./watch.js";
@@ -33,12 +32,23 @@ export function subscribe<
   input: TOperation["input"],
   context: CallContext = {},
 ): AsyncGenerator<ResponseEnvelope<TOperation["output"]>, void, unknown> {
+  const events = streamOf(registry, operationId, input, context as OperationContext, false);
+  return events as AsyncGenerator<ResponseEnvelope<never>, void, unknown>;
+}
+
+/** The same for the package itself: `isServed` says that the call came through the call protocol, whose handler sees to the
+ * deadline. */
+export function streamOf(
+  registry: OperationRegistry,
+  operationId: string,
+  input: unknown,
+  context: OperationContext,
+  isServed: boolean,
+): AsyncGenerator<ResponseEnvelope> {
   const { watcher } = registry;
-  const subscription =
-    watcher === undefined
-      ? new Subscription(registry, operationId, input, context as OperationContext)
-      : new WatchedSubscription(registry, watcher, operationId, input, context as OperationContext);
-  return subscription as AsyncGenerator<ResponseEnvelope<never>, void, unknown>;
+  return watcher === undefined
+    ? new Subscription(registry, operationId, input, context, isServed)
+    : new WatchedSubscription(registry, watcher, operationId, input, context, isServed);
 }
 
 /** What an iterator gives that is opened when the first event is asked for, as envelopes. */
@@ -166,16 +176,24 @@ class Subscription extends Pulled {
   readonly #operationId: string;
   readonly #input: unknown;
   readonly #context: OperationContext;
+  readonly #isServed: boolean;
   /** Where the context has a deadline, and no one else sees to it. */
   #watch: DeadlineWatch | undefined;
   #envelope: OpenSubscription["envelope"] | undefined;
 
-  constructor(registry: OperationRegistry, operationId: string, input: unknown, context: OperationContext) {
+  constructor(
+    registry: OperationRegistry,
+    operationId: string,
+    input: unknown,
+    context: OperationContext,
+    isServed: boolean,
+  ) {
     super();
     this.#registry = registry;
     this.#operationId = operationId;
     this.#input = input;
     this.#context = context;
+    this.#isServed = isServed;
   }
 
   protected override envelope(value: unknown): ResponseEnvelope {
@@ -195,6 +213,7 @@ class Subscription extends Pulled {
       this.#operationId,
       this.#input,
       this.#watched(this.#context),
+      this.#isServed,
     );
     const iterator = asyncIteratorOf(source);
     if (iterator === undefined) throw noAsyncIterable(this.#operationId, source);
@@ -205,7 +224,7 @@ class Subscription extends Pulled {
   /** What the handler gets. A deadline counts from here on; the call handler sees to those of the calls that it serves. */
   #watched(context: OperationContext): OperationContext {
     const { deadline } = context;
-    if (!isAhead(deadline) || isWatchedElsewhere(context)) return context;
+    if (!isAhead(deadline) || this.#isServed) return context;
     const endsItself = this.#registry.endsItself(this.#operationId);
     // What ends itself is heard when it is asked next.
     this.#watch = new DeadlineWatch(
@@ -226,6 +245,7 @@ class WatchedSubscription extends Pulled {
   readonly #operationId: string;
   readonly #input: unknown;
   readonly #context: OperationContext;
+  readonly #isServed: boolean;
   /** The handlers' own streams. A middleware may have asked for more than one. */
   readonly #inner: Subscription[] = [];
   #clocked: Clocked | undefined;
@@ -238,6 +258,7 @@ class WatchedSubscription extends Pulled {
     operationId: string,
     input: unknown,
     context: OperationContext,
+    isServed: boolean,
   ) {
     super();
     this.#registry = registry;
@@ -245,13 +266,14 @@ class WatchedSubscription extends Pulled {
     this.#operationId = operationId;
     this.#input = input;
     this.#context = context;
+    this.#isServed = isServed;
   }
 
   protected override async open(): Promise<AsyncIterator<unknown>> {
     const id = this.#operationId;
     const watch = this.#watch;
     const context = this.#context;
-    const isServed = !isDirect(context);
+    const isServed = this.#isServed;
     const entry = this.#registry.entry(id);
     if (watch.isReporting) {
       this.#clocked = new Clocked(watch, id, entry?.spec, "subscription", context, isServed);
@@ -271,7 +293,7 @@ class WatchedSubscription extends Pulled {
   }
 
   readonly #innermost: Innermost = async (input, context) => {
-    const stream = new Subscription(this.#registry, this.#operationId, input, context);
+    const stream = new Subscription(this.#registry, this.#operationId, input, context, this.#isServed);
     this.#inner.push(stream);
     await stream.opened();
     return stream;

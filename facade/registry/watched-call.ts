@@ -14,6 +14,7 @@ export function watchedCall(
   call: Omit<MiddlewareCall, "operation">,
   entry: Entry | undefined,
   within: (input: unknown, context: OperationContext) => Promise<ResponseEnvelope>,
+  assertOutput?: (envelope: ResponseEnvelope) => void,
 ): Promise<ResponseEnvelope> {
   const { operationId, input, context, isServed } = call;
   const clocked = watch.isReporting
@@ -30,7 +31,9 @@ export function watchedCall(
           ),
         );
   if (clocked === undefined) return answer;
-  return answer.then(
+  const checked =
+    assertOutput === undefined ? answer : answer.then((envelope) => sent(envelope, assertOutput));
+  return checked.then(
     (envelope) => {
       clocked.answered(envelope);
       return envelope;
@@ -40,6 +43,11 @@ export function watchedCall(
       throw error;
     },
   );
+}
+
+function sent(envelope: ResponseEnvelope, assertOutput: (envelope: ResponseEnvelope) => void) {
+  assertOutput(envelope);
+  return envelope;
 }
 
 /** A middleware that waits for too long is ended too. The work within has a watch of its own, which knows more; whoever

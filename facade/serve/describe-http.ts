@@ -1,7 +1,7 @@
 // What is served, as the HTTP door and its document show it (`crates/operations-serve/src/door/http/described.rs`).
 
 import { optionOf } from "../border/options.js";
-import { declaredErrors, schemaText, wellFormed } from "../registry/described.js";
+import { asJsonSchema, declaredErrors, schemaText, wellFormed } from "../registry/described.js";
 import { nativeWorkOf } from "../registry/native-handler.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { AccessControl, OperationHandler, OperationSpec, SubscriptionHandler } from "../types.js";
@@ -54,7 +54,7 @@ function errorsOf(spec: OperationSpec): string {
     return `${JSON.stringify({
       ...declared,
       description: typeof description === "string" ? description : undefined,
-    }).slice(0, -1)},"schema":${jsonText(schema)}}`;
+    }).slice(0, -1)},"schema":${jsonText(asJsonSchema(schema))}}`;
   });
   return `[${described.join(",")}]`;
 }

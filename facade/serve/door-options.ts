@@ -1,6 +1,6 @@
 // What the options of all doors share.
 
-import { type Check, isString, must } from "../border/options.js";
+import { type Check, isString, must, oneOf } from "../border/options.js";
 
 export const PATH = /^(\/[\w.~-]+)+$/;
 export const aPath = must(
@@ -13,6 +13,9 @@ export const door =
   (fields: Check): Check =>
   (value, path) =>
     typeof value === "boolean" ? value : fields(value, path);
+
+/** What callers read of errors that handlers did not mean for them. */
+export const someErrors: Check = oneOf("mask", "expose");
 
 /** The options that are set. */
 export function defined<T extends object>(options: T): Partial<T> {

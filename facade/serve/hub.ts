@@ -4,11 +4,11 @@ import { randomUUID } from "node:crypto";
 import { refusal } from "../border/options.js";
 import { PendingWork } from "../border/pending-work.js";
 import { kindOf, messageOf, quoted } from "../border/text.js";
-import { type DiscoveredOperation, readDescriptions } from "../call/described.js";
+import { Pace, Turns } from "../border/turns.js";
+import { type DiscoveredOperation, readDescription } from "../call/described.js";
 import {
   checkedImport,
   type ImportOptions,
-  InStep,
   importedFrom,
   type Peer,
   type PeerOperation,
@@ -21,6 +21,8 @@ import { logger } from "../logging.js";
 import type { HubPeer, RegistryServer } from "../native-binding.js";
 import type { NativeWork } from "../registry/native-handler.js";
 import type { OperationRegistry } from "../registry/registry.js";
+import { SyncedOperations } from "../registry/synced-operations.js";
+import { ForeignSchemas } from "../schema/foreign-schemas.js";
 import type { Identity } from "../types.js";
 
 /**
@@ -48,6 +50,8 @@ export interface Spoke {
   readonly callMap: RemoteCallMap;
   /** Makes operations from what the spoke offers. You can register and call them like any other operation. */
   readonly import: (options?: ImportOptions) => Promise<PeerOperation[]>;
+  /** Ends the connection. Calls in flight fail with `reason: "peer-lost"`. Whether it may return is up to `identify`. */
+  readonly close: () => void;
 }
 
 /**
@@ -168,7 +172,8 @@ export class Hub implements ServedHub {
     const peer = this.#native.spoke(news.id, this.#pending.mailbox);
     // It may have left before we looked.
     if (peer === null) return;
-    const spoke = new Connected(news, peer, this.#pending, this.#registry);
+    const close = () => this.#native.closeSpoke(news.id);
+    const spoke = new Connected(news, peer, this.#pending, this.#registry, close);
     this.#spokes.set(news.id, spoke);
     this.#tell("joined", spoke);
   }
@@ -182,19 +187,22 @@ export class Hub implements ServedHub {
     this.#tell("left", spoke);
   }
 
-  /** A spoke offers operations. Resolves to what it is told, as JSON. */
-  async offered(id: string, operations: unknown): Promise<string> {
+  /** A spoke offers operations, each as JSON. Resolves to what it is told, as JSON. */
+  async offered(id: string, operations: readonly string[]): Promise<string> {
     const spoke = this.#spokes.get(id);
     if (spoke === undefined) throw gone();
-    spoke.offered = readDescriptions(operations);
+    const offered = await spoke.pace.run((turns) => readAll(operations, turns));
+    spoke.offered = offered;
     if (this.#accept === undefined) return told([]);
-    const { offered } = spoke;
     const acceptance = await this.#acceptance(this.#accept, spoke).catch((error) => {
       // Nothing is kept of what was refused.
       if (spoke.offered === offered) spoke.offered = [];
       throw error;
     });
-    const taken = await importedFrom(spoke, offered, acceptance);
+    const isNewest = () => this.#spokes.has(id) && spoke.offered === offered;
+    const taken = await spoke.pace.run(async (turns) =>
+      isNewest() ? importedFrom(spoke, offered, acceptance, spoke.schemas, turns) : [],
+    );
     // It may have left, or offered something newer, while that was found out.
     if (!this.#spokes.has(id)) throw gone();
     if (spoke.offered !== offered) return told(spoke.registered);
@@ -265,11 +273,19 @@ class Connected implements Spoke, Peer {
   readonly since: number;
   readonly callMap: Requests;
   offered: DiscoveredOperation[] = [];
+  readonly pace = new Pace();
+  readonly schemas = new ForeignSchemas();
   readonly #peer: HubPeer;
-  readonly #kept: InStep;
+  readonly #synced: SyncedOperations;
   readonly #instance: string | null;
 
-  constructor(news: SpokeNews, peer: HubPeer, pending: PendingWork<string>, registry: OperationRegistry) {
+  constructor(
+    news: SpokeNews,
+    peer: HubPeer,
+    pending: PendingWork<string>,
+    registry: OperationRegistry,
+    readonly close: () => void,
+  ) {
     this.id = news.id;
     this.name = news.name;
     this.since = news.since;
@@ -277,7 +293,7 @@ class Connected implements Spoke, Peer {
     if (news.identity !== null) this.identity = news.identity;
     this.#peer = peer;
     this.callMap = new Requests(peer, pending, "websocket");
-    this.#kept = new InStep(registry);
+    this.#synced = new SyncedOperations(registry, `spoke ${quoted(news.name)}`);
   }
 
   /** Whether it is one that was here before. Of two that have no identity, anybody may have chosen the same name. */
@@ -287,7 +303,7 @@ class Connected implements Spoke, Peer {
   }
 
   get registered(): string[] {
-    return this.#kept.ids;
+    return this.#synced.ids;
   }
 
   readonly import = async (options: ImportOptions = {}): Promise<PeerOperation[]> => {
@@ -295,7 +311,7 @@ class Connected implements Spoke, Peer {
     if (keepInStep !== undefined) {
       throw refusal("import: keepInStep", "is what accept does for a hub's own registry");
     }
-    return importedFrom(this, this.offered, checked);
+    return importedFrom(this, this.offered, checked, new ForeignSchemas(), new Turns());
   };
 
   nativeWork(operationId: string): NativeWork {
@@ -308,12 +324,23 @@ class Connected implements Spoke, Peer {
   }
 
   take(operations: readonly PeerOperation[]): void {
-    this.#kept.update(operations);
+    this.#synced.update(operations);
   }
 
   forget(): void {
-    this.#kept.clear();
+    this.#synced.clear();
   }
+}
+
+/** Reads what a spoke says about its operations. What is no description is left out. */
+async function readAll(operations: readonly string[], turns: Turns): Promise<DiscoveredOperation[]> {
+  const read: DiscoveredOperation[] = [];
+  for (const text of operations) {
+    const operation = readDescription(JSON.parse(text));
+    if (operation !== undefined) read.push(operation);
+    if (turns.isDue) await turns.take();
+  }
+  return read;
 }
 
 function told(operations: readonly string[]): string {

@@ -15,7 +15,7 @@ import {
   refusal,
   required,
 } from "../border/options.js";
-import { aPath, defined, door } from "./door-options.js";
+import { aPath, defined, door, someErrors } from "./door-options.js";
 import { stateFolder } from "./state-folder.js";
 
 /**
@@ -108,6 +108,8 @@ export interface McpDoorOptions {
   tasks?: boolean | McpTaskOptions;
   /** Whether clients of 2025-11-25 may leave the stream of a call and resume it (default: no, and a client that leaves aborts its calls). */
   resume?: boolean | McpResumeOptions;
+  /** As `errors` of `serve`, for this door. */
+  errors?: "mask" | "expose";
 }
 
 const aStateKey = must("a secret of 32 characters or more", (value) => isString(value) && value.length >= 32);
@@ -144,6 +146,7 @@ export const anMcpDoor: Check = door(
     catalogue: oneOf("search"),
     tasks: someTasks,
     resume: door(group<McpResumeOptions>({ hold: aDuration, wait: aDuration })),
+    errors: someErrors,
   }),
 );
 

@@ -26,7 +26,7 @@ import { kindOf } from "../border/text.js";
 import { isIdentity } from "../call/incoming.js";
 import type { PlaceLimits } from "../call/places.js";
 import type { Identity, OperationSpec } from "../types.js";
-import { aPath, defined, door, PATH } from "./door-options.js";
+import { aPath, defined, door, PATH, someErrors } from "./door-options.js";
 import { explorerFiles } from "./explorer.js";
 import type { AcceptSpoke } from "./hub.js";
 import type { Identify } from "./identify.js";
@@ -46,6 +46,8 @@ export interface HttpDoorOptions {
   path?: string;
   /** The `info` of its OpenAPI document. */
   info?: OpenAPIInfo;
+  /** As `errors` of `serve`, for this door. */
+  errors?: "mask" | "expose";
 }
 
 /**
@@ -77,6 +79,8 @@ export interface HubDoorOptions {
   maxOperations?: number;
   /** The largest number of connections (default 10,000). */
   maxConnections?: number;
+  /** As `errors` of `serve`, for this door. */
+  errors?: "mask" | "expose";
 }
 
 /**
@@ -175,11 +179,24 @@ export interface ServeOptions extends PlaceLimits {
   operations?: (spec: OperationSpec) => boolean;
   /**
    * Returns the identity of a request. Without it, and without `tokens`, no caller has an identity, and only open
-   * operations can be called.
+   * operations can be called. With one of them, every request needs an identity, unless `anonymous` is set.
    */
   identify?: Identify;
   /** The identity of each token (`Authorization: Bearer <token>`). Unknown tokens are answered with 401. */
   tokens?: Readonly<Record<string, Identity>>;
+  /**
+   * With `tokens` or `identify`: whether callers without an identity may call open operations (default: no, they are
+   * answered with 401).
+   */
+  anonymous?: boolean;
+  /**
+   * What callers read when a handler throws an error that is neither a `CallError` nor declared: with `"mask"`, the default,
+   * `The operation failed` and the id of the request; with `"expose"`, the message of the error. The log always gets the
+   * message, the stack and the cause.
+   */
+  errors?: "mask" | "expose";
+  /** Writes a log line for each request, in the category `["operations", "requests"]` at level info (default: no). */
+  accessLog?: boolean;
   /** Where clients without a token can get one. */
   oauth?: ServeOAuth;
   /** Names under which the server may be addressed, such as `api.example.com`, `api.example.com:8443` or `*.example.com`
@@ -197,6 +214,22 @@ export interface ServeOptions extends PlaceLimits {
   timeout?: number;
   /** How long a client may take to send its headers, and again for its body, in milliseconds (default 30,000). */
   requestTimeout?: number;
+  /**
+   * How long a client may read nothing of a response, in milliseconds (default 30,000; 0 for no limit). After that, its
+   * connection is closed and its calls are aborted. Only `serve` has connections.
+   */
+  writeTimeout?: number;
+  /**
+   * How many bytes of requests and responses may be in memory (default 128 MiB): bodies whose calls wait or run, and
+   * responses that are not yet sent. Beyond that, requests are answered with 503.
+   */
+  maxBufferedBytes?: number;
+  /**
+   * Streams at the same time (default 1,024): subscriptions, and those on which MCP clients wait for notifications. They do
+   * not count for `concurrency`. `perOperation` and `perCaller` apply to streams as they do to calls, each for itself.
+   * Further streams are refused with 503.
+   */
+  streams?: number;
   /** Headers of a request that handlers find in `context.metadata.headers` (default `accept-language`, `user-agent` and those
    * of tracing). */
   requestHeaders?: readonly string[];
@@ -209,6 +242,9 @@ export interface ServeOptions extends PlaceLimits {
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 const TIMEOUT = 60_000;
 const REQUEST_TIMEOUT = 30_000;
+const WRITE_TIMEOUT = 30_000;
+const MAX_BUFFERED_BYTES = 128 * 1024 * 1024;
+const STREAMS = 1024;
 const HUB = { heartbeat: 15_000, maxCalls: 16_384, maxOperations: 10_000, maxConnections: 10_000 };
 const REQUEST_HEADERS = ["accept-language", "user-agent", "traceparent", "tracestate", "baggage"];
 const RESPONSE_HEADERS = [
@@ -219,6 +255,7 @@ const RESPONSE_HEADERS = [
   "last-modified",
   "link",
   "retry-after",
+  "vary",
 ];
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
@@ -277,7 +314,7 @@ const urls = must("a list of URLs", (value) =>
 
 /** How each door is checked. */
 export const DOORS: Fields<ServeDoors> = {
-  http: door(group<HttpDoorOptions>({ path: aPath, info: anInfo })),
+  http: door(group<HttpDoorOptions>({ path: aPath, info: anInfo, errors: someErrors })),
   mcp: anMcpDoor,
   hub: door(
     group<HubDoorOptions>({
@@ -288,6 +325,7 @@ export const DOORS: Fields<ServeDoors> = {
       maxCalls: aSize,
       maxOperations: aSize,
       maxConnections: aSize,
+      errors: someErrors,
     }),
   ),
   explorer: door(group<ExplorerDoorOptions>({ path: aPathOrRoot })),
@@ -302,6 +340,9 @@ export const SERVE_FIELDS: Fields<ServeOptions> = {
   operations: aFunction,
   identify: aFunction,
   tokens: someTokens,
+  anonymous: aBoolean,
+  errors: someErrors,
+  accessLog: aBoolean,
   oauth: group<ServeOAuth>({ resource: required(aUrl), authorizationServers: required(urls), scopes: aList }),
   cors: door(group<ServeCors>({ credentials: aBoolean })),
   allowedHosts: aList,
@@ -309,6 +350,9 @@ export const SERVE_FIELDS: Fields<ServeOptions> = {
   maxBodyBytes: aSize,
   timeout: aPatience,
   requestTimeout: aDuration,
+  writeTimeout: aPatience,
+  maxBufferedBytes: aSize,
+  streams: aSize,
   requestHeaders: aHeaderList,
   responseHeaders: aHeaderList,
   concurrency: aSize,
@@ -372,13 +416,18 @@ function refuseSamePaths(doors: ServeDoors, prefix: string): void {
 export function nativeOptions(options: ServeOptions): string {
   const { http, mcp, hub, explorer } = options.doors;
   const { tokens, cors } = options;
+  const exposesErrors = (door: unknown) =>
+    ((Object(door) as { errors?: unknown }).errors ?? options.errors) === "expose";
   return JSON.stringify({
     doors: {
       http:
         http === undefined || http === false
           ? undefined
-          : { path: "/api", ...(http === true ? {} : defined(http)) },
-      mcp: mcp === undefined || mcp === false ? undefined : nativeMcp(mcp === true ? {} : defined(mcp)),
+          : { path: "/api", ...(http === true ? {} : defined(http)), exposeErrors: exposesErrors(http) },
+      mcp:
+        mcp === undefined || mcp === false
+          ? undefined
+          : { ...nativeMcp(mcp === true ? {} : defined(mcp)), exposeErrors: exposesErrors(mcp) },
       hub:
         hub === undefined || hub === false
           ? undefined
@@ -387,6 +436,7 @@ export function nativeOptions(options: ServeOptions): string {
               maxFrameBytes: options.maxBodyBytes ?? MAX_BODY_BYTES,
               ...HUB,
               ...(hub === true ? {} : defined(hub)),
+              exposeErrors: exposesErrors(hub),
               hasAccept: hub !== true && hub.accept !== undefined,
             },
       explorer: isOpen(explorer)
@@ -396,7 +446,9 @@ export function nativeOptions(options: ServeOptions): string {
     identity: {
       tokens: tokens && Object.entries(tokens),
       identify: options.identify !== undefined,
+      anonymous: options.anonymous,
     },
+    accessLog: options.accessLog,
     tls: options.tls,
     oauth: options.oauth,
     cors: cors === true ? {} : cors === false ? undefined : cors,
@@ -405,6 +457,9 @@ export function nativeOptions(options: ServeOptions): string {
     maxBodyBytes: options.maxBodyBytes ?? MAX_BODY_BYTES,
     timeout: options.timeout ?? TIMEOUT,
     requestTimeout: options.requestTimeout ?? REQUEST_TIMEOUT,
+    writeTimeout: options.writeTimeout ?? WRITE_TIMEOUT,
+    maxBufferedBytes: options.maxBufferedBytes ?? MAX_BUFFERED_BYTES,
+    streams: options.streams ?? STREAMS,
     requestHeaders: options.requestHeaders ?? REQUEST_HEADERS,
     responseHeaders: options.responseHeaders ?? RESPONSE_HEADERS,
     concurrency: options.concurrency,

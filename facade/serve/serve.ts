@@ -2,7 +2,7 @@ import { clearInterval, setInterval } from "node:timers";
 import { closedOnce } from "../border/closing.js";
 import { Inbox, type Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
-import { Answers } from "../call/answers.js";
+import { Answers, type AnswersOptions } from "../call/answers.js";
 import { describeAll, describedText } from "../call/described.js";
 import type { CallRequestedEvent } from "../call/events.js";
 import { lineOf } from "../call/remote.js";
@@ -10,9 +10,11 @@ import { restored } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode, mapError } from "../errors.js";
 import { logger } from "../logging.js";
 import type { RegistryServer } from "../native-binding.js";
+import { connectionStates } from "../registry/connection-state.js";
+import { logFailure } from "../registry/failure-log.js";
 import { lookAround } from "../registry/native-handler.js";
 import type { NativeTwin } from "../registry/native-twin.js";
-import type { Via } from "../registry/protocol-context.js";
+import { contextFromOutside, type Via } from "../registry/protocol-context.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import type { OperationSpec } from "../types.js";
@@ -97,10 +99,12 @@ type AskedCall = CallRequestedEvent & { client?: Offers; via?: Via };
 type AskedOther =
   | { identify: AskedIdentity }
   | { describe: true | "http" | "hub" }
+  | { authorize: CallRequestedEvent }
+  | { sources: true }
   | { joined: SpokeNews }
   | { left: { id: string } }
   | { changed: string }
-  | { offer: { spoke: string; operations: unknown } };
+  | { offer: { spoke: string; operations: string[] } };
 
 /**
  * Serves the operations of a registry. Access rules apply to every caller. Internal operations are not served.
@@ -159,11 +163,13 @@ export class Offered implements Receiver {
       this.#twin.native,
       nativeOptions(options),
     );
-    this.#answers = new Answers(this.native, registry, {
+    const answersOptions: AnswersOptions = {
       overrun: options.overrun,
       concurrency: options.concurrency,
       handsOutFiles: true,
-    });
+      onInternalError: (request, error) => logFailure("serve", request, error),
+    };
+    this.#answers = new Answers(this.native, registry, answersOptions);
     const { hub } = options.doors;
     if (hub !== undefined && hub !== false) {
       this.hub = new Hub(this.native, registry, hub === true ? undefined : hub.accept);
@@ -172,11 +178,7 @@ export class Offered implements Receiver {
     this.#tools = searchTools(registry, options, (id) => this.#isChosen(operations, id));
     if (this.#tools !== undefined) {
       this.native.addTools(this.#tools.list().map(hostSpec));
-      this.#toolAnswers = new Answers(this.native, this.#tools, {
-        overrun: options.overrun,
-        concurrency: options.concurrency,
-        handsOutFiles: true,
-      });
+      this.#toolAnswers = new Answers(this.native, this.#tools, answersOptions);
     }
     this.#unwatch = operations === undefined ? () => {} : this.#choose(operations);
     this.#looking = setInterval(() => this.#look(), LOOK_EVERY).unref();
@@ -184,7 +186,7 @@ export class Offered implements Receiver {
 
   asked(id: string, asked: AskedCall | AskedOther, mayHoldBytes: boolean): void {
     if (!("operationId" in asked)) {
-      this.#askedOther(id, asked);
+      this.#askedOther(id, asked, mayHoldBytes);
       return;
     }
     lookAround();
@@ -198,12 +200,16 @@ export class Offered implements Receiver {
     );
   }
 
-  #askedOther(id: string, asked: AskedOther): void {
+  #askedOther(id: string, asked: AskedOther, mayHoldBytes: boolean): void {
     if ("identify" in asked) {
       const work = identified(this.#identify as Identify, asked.identify);
       void this.#answer(id, work, failureOf);
     } else if ("describe" in asked) {
       this.native.sendEvent(id, this.#describe(asked.describe));
+    } else if ("authorize" in asked) {
+      void this.#answer(id, this.#authorize(restored(asked.authorize, mayHoldBytes)), mapError);
+    } else if ("sources" in asked) {
+      this.native.sendEvent(id, JSON.stringify(connectionStates(this.#registry)));
     } else if ("joined" in asked) {
       this.hub?.joined(asked.joined);
     } else if ("left" in asked) {
@@ -213,6 +219,18 @@ export class Offered implements Receiver {
       const work = (this.hub as Hub).offered(spoke, operations);
       void this.#answer(id, work, mapError);
     }
+  }
+
+  /** Access is decided before a call is stored for later. */
+  async #authorize(request: CallRequestedEvent): Promise<string> {
+    const { operationId, input, requestId, identity, metadata } = request;
+    // A `customAuth` function may make calls with it.
+    const context = contextFromOutside(requestId);
+    if (identity !== undefined) context.identity = identity;
+    if (metadata !== undefined) context.metadata = metadata;
+    const isTool = this.#tools?.entry(operationId) !== undefined;
+    await ((isTool && this.#tools) || this.#registry).authorize(operationId, input, context);
+    return "true";
   }
 
   #describe(what: true | "http" | "hub"): string {
@@ -232,7 +250,7 @@ export class Offered implements Receiver {
       this.native.sendEvent(id, await work);
     } catch (error) {
       const { code, message, details } = told(error);
-      this.native.fail(id, code, message, details === undefined ? null : JSON.stringify(details));
+      this.native.fail(id, code, message, details === undefined ? null : JSON.stringify(details), false);
     }
   }
 

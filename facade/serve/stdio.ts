@@ -17,6 +17,7 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import { OperationRegistry } from "../registry/registry.js";
 import type { Identity } from "../types.js";
+import { someErrors } from "./door-options.js";
 import { type McpDoorOptions, type McpTaskOptions, someTasks } from "./mcp-door.js";
 import type { ServeOptions } from "./options.js";
 import { Listening, Offered, type Served } from "./serve.js";
@@ -45,6 +46,8 @@ export interface ServeStdioOptions
   tasks?: boolean | McpTaskOptions;
   /** The identity of the client that started the program. Without it, only open operations can be called. */
   identity?: Identity;
+  /** As `errors` of `serve`, but `"expose"` by default: whoever starts the program may read its errors. */
+  errors?: "mask" | "expose";
 }
 
 const FIELDS: Fields<ServeStdioOptions> = {
@@ -54,6 +57,7 @@ const FIELDS: Fields<ServeStdioOptions> = {
   catalogue: oneOf("search"),
   tasks: someTasks,
   identity: anObject,
+  errors: someErrors,
   operations: aFunction,
   timeout: aPatience,
   maxBodyBytes: aSize,
@@ -82,7 +86,7 @@ export async function serveStdio(registry: OperationRegistry, options: ServeStdi
       "serveStdio: an OperationRegistry is needed",
     );
   }
-  const { name, version, instructions, catalogue, tasks, identity, ...more } = checked;
+  const { name, version, instructions, catalogue, tasks, identity, errors = "expose", ...more } = checked;
   if (identity !== undefined && !isIdentity(identity)) {
     throw refusal("serveStdio: identity", "must be an identity: { id, scopes, resources? }");
   }
@@ -92,7 +96,7 @@ export async function serveStdio(registry: OperationRegistry, options: ServeStdi
     ...(tasks !== undefined && { tasks }),
     ...(catalogue !== undefined && { catalogue }),
   };
-  const offered = new Offered(registry, { ...more, doors: { mcp } });
+  const offered = new Offered(registry, { ...more, errors, doors: { mcp } });
   const served = new Listening(offered, "stdio:");
   offered.native
     .converse(identity === undefined ? null : JSON.stringify(identity))

@@ -46,6 +46,8 @@ export interface AISDKToolsOptions {
   target?: ToolTarget | undefined;
   /** Bytes of text in a result; what is longer is shortened for the model. Default 64 KiB. */
   maxResultBytes?: number | undefined;
+  /** As `errors` of `toTools`. */
+  errors?: "mask" | "expose" | undefined;
   /** Which calls a person has to approve first. Version 5 of the AI SDK cannot ask, so these calls fail there. */
   needsApproval?:
     | boolean

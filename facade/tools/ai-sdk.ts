@@ -9,6 +9,7 @@ import {
   checkedOptions,
   type Fields,
   must,
+  oneOf,
 } from "../border/options.js";
 import type { MCPContentBlock, ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
@@ -45,6 +46,7 @@ const FIELDS: Fields<AISDKToolsOptions> = {
   include: anything,
   names: aFunction,
   maxResultBytes: RESULT_BYTES,
+  errors: oneOf("mask", "expose"),
   needsApproval: must(
     "a boolean or a function",
     (value) => typeof value === "boolean" || typeof value === "function",
@@ -76,6 +78,7 @@ export function toAISDKTools(registry: OperationRegistry, given: AISDKToolsOptio
     target: "mcp",
     api: "responses",
     maxResultBytes: options.maxResultBytes ?? MAX_RESULT_BYTES,
+    exposesErrors: options.errors === "expose",
   };
   const tools: AnyAISDKTools = {};
   for (const tool of list.byName.values()) tools[tool.name] = toolFor(registry, tool, options, form);

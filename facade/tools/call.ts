@@ -27,8 +27,9 @@ export async function callTool(
 ): Promise<ToolResult> {
   try {
     const restored = argumentsOf(tool, input);
-    // A copy: a model is never trusted for being called directly, and the user's own context stays unmarked.
+    // A copy: the user's own context stays unmarked. A model is never trusted, not even where the operation that runs it is.
     const given = { ...context } as OperationContext;
+    delete given.trusted;
     alwaysEnforceAccess(given);
     markVia(given, { door: "tool", tool: tool.name });
     if (given.env === undefined) offerEnv(registry, given);

@@ -1,6 +1,6 @@
 // A catalogue as three operations: a model that cannot be told about ten thousand tools is told about these.
 
-import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
+import { CallError, InfrastructureErrorCode, invalid, isInternal, mapError } from "../errors.js";
 import { operationNotFound } from "../registry/nearest.js";
 import { offerEnv } from "../registry/offered-env.js";
 import { alwaysEnforceAccess } from "../registry/protocol-context.js";
@@ -10,6 +10,7 @@ import {
   type CallerIdentity,
   type IOperationDefinition,
   type OperationContext,
+  type OperationSpec,
   OperationType,
 } from "../types.js";
 import { firstEvents } from "./call.js";
@@ -139,7 +140,7 @@ export function operationsOf(
         if (entry.isSubscription) return await firstEvents(registry, id, read, forCall, MAX_STREAM_BYTES);
         return await registry.execute(id, read, forCall);
       } catch (error) {
-        throw notRun(error, id);
+        throw notRun(asDeclared(error, entry.spec), id);
       }
     },
   };
@@ -147,6 +148,12 @@ export function operationsOf(
   const three: CatalogueOperations = [search, describe, call];
   for (const { handler } of three) markAsOwn(handler);
   return three;
+}
+
+/** An error that the operation declares is that for whoever calls this one, too. */
+function asDeclared(error: unknown, { errorSchemas }: OperationSpec): unknown {
+  const mapped = mapError(error, errorSchemas);
+  return isInternal(mapped) || mapped.code === InfrastructureErrorCode.UNKNOWN_ERROR ? error : mapped;
 }
 
 /** What has refused a call before anything was done says so: to whoever serves this operation, it is the handler that has failed.

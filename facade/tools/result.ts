@@ -1,7 +1,8 @@
 // What a model is told of a call.
 
 import type { MCPContentBlock, ResponseEnvelope } from "../envelope.js";
-import { type CallError, InfrastructureErrorCode, mapError } from "../errors.js";
+import { type CallError, InfrastructureErrorCode, isInternal, mapError } from "../errors.js";
+import { logFailure } from "../registry/failure-log.js";
 import { native } from "../runtime.js";
 import type { OperationSpec } from "../types.js";
 import { type ContentPart, partsOf } from "./parts.js";
@@ -57,6 +58,8 @@ export interface ResultForm {
   readonly target: ToolTarget;
   readonly api: "responses" | "chat";
   readonly maxResultBytes: number;
+  /** Whether a model reads the messages of exceptions. */
+  readonly exposesErrors: boolean;
 }
 
 /** Bytes of a message about an error. */
@@ -71,7 +74,12 @@ export function resultOf(envelope: ResponseEnvelope, form: ResultForm): ToolResu
 
 /** The result of a call that failed. */
 export function resultOfError(error: unknown, spec: OperationSpec | undefined, form: ResultForm): ToolResult {
-  const text = native.messageForModel(messageOf(mapError(error, spec?.errorSchemas)));
+  const mapped = mapError(error, spec?.errorSchemas);
+  const isMasked = isInternal(mapped) && !form.exposesErrors;
+  // What was thrown without being an error is never passed on.
+  const isUnknown = mapped.code === InfrastructureErrorCode.UNKNOWN_ERROR;
+  if (isMasked || isUnknown) logFailure("tools", { operationId: `${spec?.namespace}.${spec?.name}` }, error);
+  const text = native.messageForModel(isMasked ? `${mapped.code}: The operation failed` : messageOf(mapped));
   const short = native.shortenedText(text, false, Math.min(MAX_ERROR_BYTES, form.maxResultBytes)) ?? text;
   return { content: written([{ type: "text", text: short }], form), isError: true };
 }

@@ -49,6 +49,11 @@ export interface ToToolsOptions<
   api?: TApi | undefined;
   /** Bytes of text in a result; what is longer is shortened. Default 64 KiB. */
   maxResultBytes?: number | undefined;
+  /**
+   * What the model reads when a handler throws an error that is neither a `CallError` nor declared: with `"mask"`, the default,
+   * that the operation failed, and the log gets message and stack; with `"expose"`, the message of the error.
+   */
+  errors?: "mask" | "expose" | undefined;
 }
 
 /**
@@ -98,6 +103,7 @@ const FIELDS: Fields<ToToolsOptions> = {
   names: aFunction,
   api: oneOf("responses", "chat"),
   maxResultBytes: RESULT_BYTES,
+  errors: oneOf("mask", "expose"),
 };
 
 /**
@@ -133,7 +139,7 @@ export function toTools<TTarget extends ToolTarget, TApi extends "responses" | "
     operationOf: (name) => current().byName.get(name)?.id,
     call: async (name, input, context = {}) => {
       const tool = current().byName.get(name);
-      const form = { target, api, maxResultBytes };
+      const form = { target, api, maxResultBytes, exposesErrors: options.errors === "expose" };
       if (tool === undefined) return unknownTool(name, [...current().byName.keys()], form);
       const full =
         context.identity === undefined && identity !== undefined ? { ...context, identity } : context;

@@ -40,6 +40,7 @@ import { restored } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import type { HubPeer, HubConnection as Native } from "../native-binding.js";
+import type { Connection } from "../registry/connection-state.js";
 import { lookAround, type NativeWork } from "../registry/native-handler.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
@@ -206,7 +207,8 @@ export interface HubTransport extends CallTransport {
   readonly callMap: RemoteCallMap;
   /**
    * Offers the operations of a registry to the hub, including operations that are registered later. Rejects if the hub
-   * does not accept them. After a reconnection they are offered again.
+   * does not accept them. After a reconnection they are offered again. Calling it again with the same registry offers
+   * what it holds now; the options stay those of the first call.
    */
   readonly serve: (registry: OperationRegistry, options?: HubServeOptions) => Promise<HubOffer>;
   /** The operations of the hub that this connection may call. */
@@ -313,9 +315,12 @@ class Transport implements HubTransport, Peer {
   readonly #pending: PendingWork<string>;
   readonly #news: News;
   #registry: OperationRegistry | undefined;
+  /** The first offer of it. */
+  #served: Promise<HubOffer> | undefined;
   /** Of the registry, when its operations were last offered. */
   #revision = -1;
   #looking: NodeJS.Timeout | undefined;
+  readonly connection: Connection = { kind: "hub", name: this.name, state: () => this.status().state };
   readonly #imports = new Imports(this);
 
   constructor(connected: Native, pending: PendingWork<string>, news: News) {
@@ -336,11 +341,22 @@ class Transport implements HubTransport, Peer {
     if (!(registry instanceof OperationRegistry)) {
       throw invalidServe(`the registry must be an OperationRegistry, not ${kindOf(registry)}`);
     }
+    if (this.#registry === registry) {
+      await this.#served;
+      return this.#offer();
+    }
     if (this.#registry !== undefined) {
-      throw invalidServe("this connection already serves a registry, and follows what is registered in it");
+      throw invalidServe(
+        "this connection already serves another registry. Open a second connection for this one",
+      );
     }
     this.#registry = registry;
-    const { concurrency = CONCURRENCY, queue, overrun } = checked;
+    this.#served = this.#serve(registry, checked);
+    return this.#served;
+  };
+
+  async #serve(registry: OperationRegistry, options: HubServeOptions): Promise<HubOffer> {
+    const { concurrency = CONCURRENCY, queue, overrun } = options;
     const twin = registry.nativeTwin();
     this.#news.answers ??= new Answers(this.#native, registry, { concurrency, overrun });
     this.#native.serve(twin.native, JSON.stringify({ concurrency, queue }));
@@ -358,7 +374,7 @@ class Transport implements HubTransport, Peer {
       letGo(this);
       throw error;
     }
-  };
+  }
 
   async #offer(): Promise<HubOffer> {
     const registry = this.#registry as OperationRegistry;

@@ -22,7 +22,7 @@ export interface WebSocketLike {
 }
 
 /**
- * An `EventTarget` whose events also arrive at the other end of a WebSocket.
+ * An `EventTarget` for the two ends of a WebSocket: what is dispatched at one end arrives at the other end, and only there.
  *
  * @example
  * ```ts
@@ -78,7 +78,7 @@ class SocketTarget extends WireTarget implements WebSocketEventTarget {
   readonly #onClose = (): void => this.lose();
 
   constructor(socket: WebSocketLike) {
-    super({ echoes: true });
+    super();
     this.#socket = socket;
     socket.addEventListener("open", this.#onOpen);
     socket.addEventListener("message", this.#onMessage);

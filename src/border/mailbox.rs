@@ -17,7 +17,7 @@ pub struct Mailbox {
 #[napi]
 impl Mailbox {
     /// `wake` is called when there is something to take. It does not keep the process alive; whoever waits does.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(wake: Look<'_>) -> napi::Result<Self> {
         Ok(Self {
             inner: Arc::new(mailbox::Mailbox::new(waker(&wake)?)),
@@ -25,7 +25,10 @@ impl Mailbox {
     }
 
     /// What is there, as `facade/border/inbox.ts` reads it; nothing when nothing is.
-    #[napi(ts_return_type = "string | [string, ...(string | ArrayBuffer)[]] | null")]
+    #[napi(
+        ts_return_type = "string | [string, ...(string | ArrayBuffer)[]] | null",
+        catch_unwind
+    )]
     pub fn take<'env>(&self, env: &'env Env) -> napi::Result<Option<JsBatch<'env>>> {
         self.inner.take().map(|batch| to_js(env, batch)).transpose()
     }

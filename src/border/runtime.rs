@@ -35,7 +35,7 @@ impl Runtime {
 impl Runtime {
     /// `makeError` builds the `CallError` that native failures are thrown as; `writeLog` receives
     /// native log lines.
-    #[napi(constructor)]
+    #[napi(constructor, catch_unwind)]
     pub fn new(make_error: MakeError<'static>, write_log: WriteLog<'_>) -> napi::Result<Self> {
         panic::install_quiet_hook();
         Ok(Self {
@@ -48,13 +48,13 @@ impl Runtime {
 
     /// Whether JavaScript sends requests itself, because somebody has put a `fetch` of their own in the place of the
     /// runtime's.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn set_host_sending(&self, is_sending: bool) {
         self.is_host_sending.store(is_sending, Ordering::Relaxed);
     }
 
     /// The version of the package that this binary was built for.
-    #[napi(getter)]
+    #[napi(getter, catch_unwind)]
     #[must_use]
     pub fn version(&self) -> &'static str {
         env!("CARGO_PKG_VERSION")

@@ -63,13 +63,13 @@ fn code(step: Step) -> u32 {
 #[napi]
 impl HttpMachine {
     /// What to do next.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn step(&self) -> u32 {
         code(self.machine.step())
     }
 
     /// Milliseconds until `tick` is to be called, whatever else happens; nothing for never.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn wait(&self) -> Option<f64> {
         let deadline = self.machine.deadline()?;
         let left = deadline.saturating_duration_since(Instant::now());
@@ -77,7 +77,7 @@ impl HttpMachine {
     }
 
     /// The request, as JSON: method, url, headers.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn request(&self) -> String {
         let request = self.machine.outgoing().request();
         let headers = request.headers.iter();
@@ -91,7 +91,7 @@ impl HttpMachine {
     }
 
     /// Its body: a text, bytes, or nothing.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn body(&self) -> Either3<String, Uint8Array, Null> {
         let outgoing = self.machine.outgoing();
         match (outgoing.body_text(), outgoing.body()) {
@@ -102,7 +102,7 @@ impl HttpMachine {
     }
 
     /// A response has begun; `headers` is a JSON list of pairs.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn head(
         &mut self,
         env: Env,
@@ -129,20 +129,20 @@ impl HttpMachine {
     }
 
     /// A piece of its body.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn chunk(&mut self, env: Env, piece: Uint8Array) -> napi::Result<u32> {
         self.handle(&env, Input::Chunk(&piece))
     }
 
     /// The end of its body.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn end(&mut self, env: Env) -> napi::Result<u32> {
         self.handle(&env, Input::End)
     }
 
     /// The network has failed, as far as one can tell. How far the request got is not known, so the
     /// worst is assumed.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn failed(&mut self, env: Env, why: String, code: Option<String>) -> napi::Result<u32> {
         let error = NetworkError {
             never_connected: false,
@@ -153,25 +153,31 @@ impl HttpMachine {
     }
 
     /// The time of `wait` is over.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn tick(&mut self, env: Env) -> napi::Result<u32> {
         self.handle(&env, Input::Tick)
     }
 
     /// Nobody waits any more.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn cancel(&mut self, env: Env) -> napi::Result<u32> {
         self.handle(&env, Input::Cancel)
     }
 
     /// The result of a call, as a mailbox would have it.
-    #[napi(ts_return_type = "string | [string, ...(string | ArrayBuffer)[]]")]
+    #[napi(
+        ts_return_type = "string | [string, ...(string | ArrayBuffer)[]]",
+        catch_unwind
+    )]
     pub fn outcome<'env>(&mut self, env: &'env Env) -> napi::Result<JsBatch<'env>> {
         to_js(env, reply_item(0, self.result()).into_batch())
     }
 
     /// The result of a call for a document, in the same way.
-    #[napi(ts_return_type = "string | [string, ...(string | ArrayBuffer)[]]")]
+    #[napi(
+        ts_return_type = "string | [string, ...(string | ArrayBuffer)[]]",
+        catch_unwind
+    )]
     pub fn text_outcome<'env>(&mut self, env: &'env Env) -> napi::Result<JsBatch<'env>> {
         let fetched = self.result().map(|reply| Fetched {
             text: reply.into_text(),
@@ -181,19 +187,22 @@ impl HttpMachine {
     }
 
     /// What comes next of a stream: a batch, or a number that says what else.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn take(&mut self) -> Either<String, u32> {
         self.taken.answer(self.machine.take())
     }
 
     /// After `take`: what an envelope says about the response, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn taken_head(&mut self) -> String {
         self.taken.head()
     }
 
     /// After `take`: why the stream has failed.
-    #[napi(ts_return_type = "string | [string, ...(string | ArrayBuffer)[]] | null")]
+    #[napi(
+        ts_return_type = "string | [string, ...(string | ArrayBuffer)[]] | null",
+        catch_unwind
+    )]
     pub fn taken_failure<'env>(&mut self, env: &'env Env) -> napi::Result<Option<JsBatch<'env>>> {
         self.taken.failure(env)
     }

@@ -52,25 +52,28 @@ impl HttpStream {
 #[napi]
 impl HttpStream {
     /// What comes next: a batch, or a number that says what else.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn take(&mut self) -> Either<String, u32> {
         self.taken.answer(self.handover.take())
     }
 
     /// What an envelope says about the response, as JSON.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn head(&mut self) -> String {
         self.taken.head()
     }
 
     /// Why the stream has failed.
-    #[napi(ts_return_type = "string | [string, ...(string | ArrayBuffer)[]] | null")]
+    #[napi(
+        ts_return_type = "string | [string, ...(string | ArrayBuffer)[]] | null",
+        catch_unwind
+    )]
     pub fn failure<'env>(&mut self, env: &'env Env) -> napi::Result<Option<JsBatch<'env>>> {
         self.taken.failure(env)
     }
 
     /// Closes the connection.
-    #[napi]
+    #[napi(catch_unwind)]
     pub fn close(&mut self) {
         self.open = None;
     }

@@ -295,11 +295,19 @@ impl Host for LiveHost<'_> {
         budget: &mut Budget,
     ) -> Result<bool> {
         if pattern.dialect() == Dialect::TypeBox {
-            // V8's own engine, as TypeBox uses it. No answer: TypeBox would have thrown.
-            let id = self.id(id.0)?;
-            return self
-                .ask_bool("testPattern", &[id, value])?
-                .ok_or(Interrupt::TypeBoxThrows);
+            // No answer to either question: TypeBox would have thrown.
+            if !pattern.needs_bounds() {
+                // V8's own engine, as TypeBox uses it.
+                let id = self.id(id.0)?;
+                return self
+                    .ask_bool("testPattern", &[id, value])?
+                    .ok_or(Interrupt::TypeBoxThrows);
+            }
+            if self.classify(value)? != Class::String {
+                let text = self.ask_string("patternText", &[value])?;
+                let text = text.ok_or(Interrupt::TypeBoxThrows)?;
+                return Ok(pattern.matches(&text, budget)?);
+            }
         }
         Ok(self.lend(value, |text| pattern.matches(text, budget))??)
     }

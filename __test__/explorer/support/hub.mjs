@@ -260,6 +260,7 @@ export async function startHub(options = {}) {
   const served = await serve(registry, {
     doors: { http: { info: { title: "Test hub", version: "1.0.0" } }, explorer: true },
     tokens: { [TOKEN]: { id: "ada", scopes: ["admin"] } },
+    anonymous: true,
     ...options,
   });
   after(() => served.close({ drain: 0 }));

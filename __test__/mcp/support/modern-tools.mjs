@@ -2,11 +2,11 @@
 // questions to the user as results that ask for another round.
 
 import { fromJsonSchema, inputRequired, inputResponse, McpServer } from "@modelcontextprotocol/server";
+import { sleep } from "../../support/waiting.mjs";
 
 const schema = (properties, required = Object.keys(properties)) =>
   fromJsonSchema({ type: "object", properties, required });
 const text = (value) => ({ content: [{ type: "text", text: value }] });
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export function modernServer({ knowsNews = false } = {}) {
   const server = new McpServer(

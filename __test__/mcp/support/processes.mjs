@@ -4,19 +4,10 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { SLOWNESS } from "../../support/slowness.mjs";
+import { until } from "../../support/waiting.mjs";
 import { defer } from "./defer.mjs";
 
-/** Waits until something is so. The limit is there to end a test that would wait for ever, and for nothing else. */
-export async function until(condition, what = String(condition), limit = 60_000 * SLOWNESS) {
-  const end = Date.now() + limit;
-  for (;;) {
-    const value = await condition();
-    if (value) return value;
-    if (Date.now() > end) throw new Error(`Waited ${limit} ms in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
+export { until };
 
 /** Alive, and not merely waiting for somebody to read its exit code. */
 export function isAlive(pid) {

@@ -1,6 +1,6 @@
 // MCP as a server speaks it, by hand: no SDK would misbehave on request.
 
-import { costlyTools, deepTool, recursiveTools, strangeTools, tools } from "./tools.mjs";
+import { costlyTools, deepTool, lengthyTools, recursiveTools, strangeTools, tools } from "./tools.mjs";
 
 const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
@@ -45,6 +45,7 @@ export class Conversation {
     if (this.traits.has("knows-news")) all.push({ ...tools[0], name: "news" });
     if (this.traits.has("strange-schemas")) all.push(...strangeTools);
     if (this.traits.has("costly-schemas")) all.push(...costlyTools);
+    if (this.traits.has("lengthy-schemas")) all.push(...lengthyTools);
     if (this.traits.has("recursive-schemas")) all.push(...recursiveTools);
     return all.filter(({ name }) => !this.#removed.has(name));
   }

@@ -4,6 +4,8 @@ import { fileURLToPath } from "node:url";
 import { closeMCPClient, createMCPClient, OperationRegistry } from "@alkdev/operations";
 import { defer } from "./defer.mjs";
 
+export { failureOf as failure } from "../../support/waiting.mjs";
+
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
 
 /** The configuration of the hand-made stdio server with these traits. */
@@ -35,14 +37,4 @@ export async function connected(test, config, name = "test") {
   const ask = async (tool, input, context) => JSON.parse((await call(tool, input, context)).data[0].text);
   const tool = (wanted) => wrapper.tools.find((each) => each.name === wanted);
   return { wrapper, registry, call, ask, tool };
-}
-
-/** The error with which a promise rejects. */
-export async function failure(promise) {
-  try {
-    await promise;
-  } catch (error) {
-    return error;
-  }
-  throw new Error("It did not fail");
 }

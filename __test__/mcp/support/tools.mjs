@@ -1,12 +1,12 @@
 // The tools of the hand-made servers: each shows one thing that tools do.
 
 import { appendFileSync, existsSync, writeFileSync } from "node:fs";
+import { sleep } from "../../support/waiting.mjs";
 
 const DEEP = 50_000;
 const anything = { type: "object" };
 const text = (value) => ({ content: [{ type: "text", text: value }] });
 const json = (value) => text(JSON.stringify(value));
-const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const person = {
   type: "object",
@@ -359,3 +359,9 @@ export const deepTool = `{"name":"deep-schema","inputSchema":${'{"type":"object"
 function structured(value) {
   return { content: [{ type: "text", text: JSON.stringify(value) }], structuredContent: value };
 }
+
+/** Tools that are described at greater length than a client should read: many values, or many bytes. */
+export const lengthyTools = [
+  { name: "many-values", inputSchema: { type: "object", allOf: Array.from({ length: 80_000 }, () => ({})) } },
+  { name: "many-bytes", inputSchema: { type: "object", description: "d".repeat(2_000_000) } },
+];

@@ -1,5 +1,6 @@
 // Inputs that a JSON Schema accepts, as far as a simple generator gets.
 
+import { define } from "../../support/define.mjs";
 import { sampleOf } from "./pattern-sample.mjs";
 
 /** There is no value, or none that this generator finds. */
@@ -191,11 +192,6 @@ class Generator {
     const text = this.#pick(words);
     return text.padEnd(minLength, "-").slice(0, Math.min(maxLength, Math.max(text.length, minLength)));
   }
-}
-
-/** Sets a property of its own, whatever it is called. */
-function define(object, name, value) {
-  Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
 }
 
 const same = (left, right) => JSON.stringify(left) === JSON.stringify(right);

@@ -1,9 +1,6 @@
 // Handlers to subscribe to that count what happens to them, and consumers.
 
-/** Lets everything run that is ready to. */
-export function settled() {
-  return new Promise((resolve) => setImmediate(resolve));
-}
+export { collect, settled } from "../../support/waiting.mjs";
 
 /** `"waiting"` if the promise takes longer than this; else what it resolves to. */
 export function within(promise, milliseconds = 50) {
@@ -52,11 +49,4 @@ export function waiting() {
 export function byHand(iterator) {
   const make = (...all) => ({ [Symbol.asyncIterator]: () => iterator(...all) });
   return Object.assign(make, { [Symbol.toStringTag]: "AsyncGeneratorFunction" });
-}
-
-/** Everything that a stream yields. */
-export async function collect(stream) {
-  const all = [];
-  for await (const each of stream) all.push(each);
-  return all;
 }

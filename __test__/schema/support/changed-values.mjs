@@ -1,5 +1,6 @@
 // A value with one thing wrong somewhere, or in another guise that should make no difference.
 
+import { define } from "../../support/define.mjs";
 import { farValue } from "./far-values.mjs";
 import { HOSTILE_NAMES, PLAIN_NAMES, PROTOTYPE_NAMES } from "./random-words.mjs";
 
@@ -119,8 +120,4 @@ function withProperty(value, key, property) {
   const copy = copyOf(value);
   define(copy, key, property);
   return copy;
-}
-
-function define(target, key, value) {
-  Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true });
 }

@@ -2,6 +2,7 @@
 // the difference tests and by `npm run fuzz`.
 
 import { inspect, types } from "node:util";
+import { define } from "../../support/define.mjs";
 import { Random } from "./random.mjs";
 import { shrink } from "./shrink.mjs";
 
@@ -99,10 +100,6 @@ function revealed(value) {
     define(copy, name, get === undefined ? revealed(value[key]) : `<getter> ${inspect(value[key])}`);
   }
   return copy;
-}
-
-function define(target, key, value) {
-  Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true });
 }
 
 export function describeFindings(findings) {

@@ -1,5 +1,6 @@
 // JSON that is meant to pass a JSON Schema, as far as one can tell from looking at its keywords.
 
+import { define } from "../../support/define.mjs";
 import { jsonValue } from "./random-json-schemas.mjs";
 import { KNOWN_FORMATS, PATTERNS, PLAIN_NAMES, TEXTS } from "./random-words.mjs";
 
@@ -114,8 +115,4 @@ function merged(left, right) {
 
 function isObject(value) {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function define(target, name, value) {
-  Object.defineProperty(target, name, { value, enumerable: true, writable: true, configurable: true });
 }

@@ -1,6 +1,7 @@
 // Values near a TypeBox schema: made to pass, then perhaps spoilt in one place.
 
 import { Kind } from "@sinclair/typebox";
+import { define } from "../../support/define.mjs";
 import { changed } from "./changed-values.mjs";
 import { farValue } from "./far-values.mjs";
 import {
@@ -211,9 +212,4 @@ class Nearby {
 
 function isPlainObject(value) {
   return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
-}
-
-/** Assigning to `__proto__` would set the prototype. */
-function define(target, key, value) {
-  Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true });
 }

@@ -26,5 +26,6 @@ const served = await serve(registry, {
   port: Number(process.argv[3] ?? 0),
   doors: { mcp: { tasks: JSON.parse(process.argv[2]) } },
   tokens: { ada: { id: "ada", scopes: [] }, bob: { id: "bob", scopes: [] } },
+  anonymous: true,
 });
 console.log(served.url);

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use serde::de::Visitor;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::error::{CallError, InfrastructureErrorCode};
@@ -49,13 +49,14 @@ impl AccessControl {
 }
 
 /// Who calls.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// Who it is.
     pub id: String,
     /// What they may do in general.
     pub scopes: Vec<String>,
     /// What they may do with which resource: `type:id` to actions.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<Map<String, Value>>,
 }
 

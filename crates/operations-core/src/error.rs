@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use operations_schema::Interrupt;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::panic;
@@ -69,7 +70,7 @@ impl From<InfrastructureErrorCode> for Cow<'static, str> {
 }
 
 /// What a caller gets when a call fails: a code to branch on, a sentence to read, details to look at.
-#[derive(Debug, Clone, PartialEq, thiserror::Error, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error, Deserialize)]
 #[error("{code}: {message}")]
 pub struct CallError {
     /// One of [`InfrastructureErrorCode`], or a code that the operation declared.
@@ -77,8 +78,27 @@ pub struct CallError {
     /// What failed, where, and what to do about it.
     pub message: String,
     /// Anything that helps a program react.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub details: Option<Value>,
+    /// Whether the message was not written for the caller, as that of an exception that a handler did not expect. Doors
+    /// mask it. On the wire it is `isInternal` ([`CallError::internal_flag`]).
+    #[serde(default, rename = "isInternal")]
+    pub is_internal: bool,
+}
+
+impl Serialize for CallError {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("code", &self.code)?;
+        fields.serialize_entry("message", &self.message)?;
+        if let Some(details) = &self.details {
+            fields.serialize_entry("details", details)?;
+        }
+        if let Some(is_internal) = self.internal_flag() {
+            fields.serialize_entry("isInternal", &is_internal)?;
+        }
+        fields.end()
+    }
 }
 
 impl CallError {
@@ -88,6 +108,7 @@ impl CallError {
             code: code.into(),
             message: message.into(),
             details: None,
+            is_internal: false,
         }
     }
 
@@ -123,6 +144,26 @@ impl CallError {
     pub fn with_details(mut self, details: Value) -> Self {
         self.details = Some(details);
         self
+    }
+
+    /// The same error, marked as internal or not.
+    #[must_use]
+    pub fn with_internal(mut self, is_internal: bool) -> Self {
+        self.is_internal = is_internal;
+        self
+    }
+
+    /// What goes along with the error on the wire; nothing where it goes without saying. `facade/errors.ts` has the same rule.
+    #[must_use]
+    pub fn internal_flag(&self) -> Option<bool> {
+        (self.is_internal || self.looks_internal()).then_some(self.is_internal)
+    }
+
+    /// How an error without the flag is read: peers that do not know the flag send an unexpected exception as this code, and
+    /// never with details.
+    #[must_use]
+    pub fn looks_internal(&self) -> bool {
+        self.details.is_none() && self.is(InfrastructureErrorCode::ExecutionError)
     }
 
     /// Whether the error carries this code of ours.

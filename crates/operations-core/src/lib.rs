@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+pub mod address;
 pub mod call;
 pub mod clock;
 pub mod envelope;

@@ -9,6 +9,7 @@ use operations_core::call::{Answer, CallEvent, Effect, Kind, PendingRequests, Re
 use operations_core::error::CallError;
 use operations_core::mailbox::Item;
 use operations_core::table::{KeySet, Table};
+use ring::hmac;
 
 use crate::limits::{STREAM_WINDOW, WAITING};
 use crate::loss;
@@ -20,7 +21,16 @@ mod placing;
 mod watching;
 
 /// How much stands around a payload in its message, at most.
-const AROUND_A_PAYLOAD: usize = 256;
+const AROUND_A_PAYLOAD: usize = 320;
+
+/// Places that a worker has promised.
+#[derive(Debug, Clone, Copy)]
+pub struct Slots {
+    /// How many.
+    pub count: u64,
+    /// The number of the first one, where the worker numbers them.
+    pub place: Option<u64>,
+}
 
 /// Where a request is.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +40,11 @@ enum Stage {
     /// On its way to whichever worker the queue group picks.
     Sent { at: f64 },
     /// On its way to a worker that promised a place.
-    Offered { at: f64, worker: Arc<str> },
+    Offered {
+        at: f64,
+        worker: Arc<str>,
+        place: Option<u64>,
+    },
     /// At a worker that has confirmed it.
     Taken { worker: Arc<str> },
 }
@@ -78,6 +92,8 @@ struct Held {
 #[derive(Debug)]
 pub struct Caller {
     me: Arc<str>,
+    /// What the keys of operations are made from.
+    secret: hmac::Key,
     subjects: Subjects,
     pending: PendingRequests,
     outgoing: Table<Arc<str>, Outgoing>,
@@ -104,6 +120,7 @@ impl Caller {
         let window = usize::try_from(STREAM_WINDOW).unwrap_or(usize::MAX);
         Self {
             me,
+            secret: wire::secret(),
             subjects,
             pending: PendingRequests::new(window),
             outgoing: Table::default(),

@@ -12,7 +12,7 @@ use operations_core::mailbox::Item;
 use operations_core::table::Table;
 use serde_json::{Value, json};
 
-use crate::caller::{Caller, NewRequest};
+use crate::caller::{Caller, NewRequest, Slots};
 use crate::limits::{LIST_BYTES, LIST_HEAD, MOST_VERIFYING, TICK, TOLD_BYTES};
 use crate::peers::Peers;
 use crate::stats::Stats;
@@ -375,12 +375,17 @@ impl State {
                 from,
                 operation,
                 count,
-            } => self.caller.slots(now, &from, &operation, count, todo),
+                place,
+            } => {
+                let slots = Slots { count, place };
+                self.caller.slots(now, &from, &operation, slots, todo);
+            }
             Notice::Who {
                 from,
                 operation,
                 count,
-            } => self.worker.wanted(now, &from, &operation, count, todo),
+                key,
+            } => self.worker.wanted(now, &from, &operation, count, key, todo),
             Notice::Pass {
                 from,
                 operation,

@@ -1,6 +1,7 @@
 //! The messages. Events of the call protocol are `{ type, id, payload }`, as over any other wire, with what only this
 //! transport needs beside the payload. Notices between connections are small objects of their own.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use operations_core::call::{CallEvent, EventType, Refusal, RequestedEvent};
 use operations_core::error::CallError;
 use operations_core::json::Object;
 use operations_core::trace;
+use ring::hmac;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -28,6 +30,56 @@ pub struct Arrival<'a> {
     pub more: u64,
     /// The caller takes all answers on one subject ([`crate::subjects::ANSWERS`]).
     pub shares_answers: bool,
+    /// What shows that a place was promised to who sends it.
+    pub signed: Signed<'a>,
+}
+
+/// A request for a place that was promised, and the proof that it comes from the caller.
+#[derive(Debug)]
+pub struct Signed<'a> {
+    payload: &'a str,
+    place: Option<u64>,
+    proof: Option<String>,
+}
+
+impl Signed<'_> {
+    /// The place that it is for, if it was signed with this key, for this worker.
+    #[must_use]
+    pub fn place_of(&self, worker: &str, key: &str) -> Option<u64> {
+        let place = self.place?;
+        let given = u128::from_str_radix(self.proof.as_deref()?, 16).ok()?;
+        (given == proof(key, worker, place, self.payload)).then_some(place)
+    }
+}
+
+/// A new secret, for one connection.
+#[must_use]
+pub fn secret() -> hmac::Key {
+    let random = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()].map(uuid::Uuid::into_bytes);
+    hmac::Key::new(hmac::HMAC_SHA256, random.as_flattened())
+}
+
+/// What requests of one operation are signed with. It is sent where only workers of the operation can read it.
+#[must_use]
+pub fn key_of(secret: &hmac::Key, operation: &str) -> String {
+    format!("{:032x}", half(&hmac::sign(secret, operation.as_bytes())))
+}
+
+/// The proof that a request for a place comes from who has the key. It is good for one place of one worker.
+#[must_use]
+pub fn proof(key: &str, worker: &str, place: u64, payload: &str) -> u128 {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes());
+    let mut context = hmac::Context::with_key(&key);
+    context.update(format!("{worker}\n{place}\n").as_bytes());
+    context.update(payload.as_bytes());
+    half(&context.sign())
+}
+
+/// 128 bits of a signature are as good as all of them, and can be compared as a number.
+fn half(tag: &hmac::Tag) -> u128 {
+    tag.as_ref()
+        .first_chunk()
+        .map_or(0, |bytes| u128::from_be_bytes(*bytes))
 }
 
 /// What connections tell each other beside the events.
@@ -62,6 +114,9 @@ pub enum Notice {
         operation: Arc<str>,
         /// How often.
         count: u64,
+        /// What requests for a promised place are signed with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<Arc<str>>,
     },
     /// A worker keeps places free for a caller.
     #[serde(rename = "nats.slots")]
@@ -72,6 +127,9 @@ pub enum Notice {
         operation: Arc<str>,
         /// How many.
         count: u64,
+        /// The number of the first one; the others follow.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        place: Option<u64>,
     },
     /// A caller does not need the places.
     #[serde(rename = "nats.pass")]
@@ -264,6 +322,11 @@ impl<'a> Arrival<'a> {
             window: message.count("window"),
             more: message.count("more").unwrap_or_default(),
             shares_answers: message.get("shared") == Some("true"),
+            signed: Signed {
+                payload: message.get("payload").unwrap_or_default(),
+                place: message.count("place"),
+                proof: message.text("proof").map(Cow::into_owned),
+            },
         })
     }
 }
@@ -277,6 +340,8 @@ pub struct Beside {
     pub window: Option<u64>,
     /// How many more wait.
     pub more: usize,
+    /// The place that was promised for it, and the proof that it is ours.
+    pub proof: Option<(u64, u128)>,
 }
 
 /// A request as it is sent.
@@ -297,6 +362,9 @@ pub fn request(from: &str, payload: &str, beside: Beside) -> String {
     }
     if beside.more > 0 {
         let _ = write!(json, ",\"more\":{}", beside.more);
+    }
+    if let Some((place, proof)) = beside.proof {
+        let _ = write!(json, ",\"place\":{place},\"proof\":\"{proof:032x}\"");
     }
     json.push('}');
     json
@@ -361,6 +429,9 @@ pub fn error(id: &str, error: &CallError) -> String {
     if let Some(details) = &error.details {
         payload.insert("details".to_owned(), details.clone());
     }
+    if let Some(is_internal) = error.internal_flag() {
+        payload.insert("isInternal".to_owned(), is_internal.into());
+    }
     format!(
         "{{\"type\":\"call.error\",\"id\":\"\",\"payload\":{}}}",
         Value::Object(payload)
@@ -379,6 +450,7 @@ mod tests {
             remaining: Some(12.5),
             window: Some(8),
             more: 3,
+            proof: Some((7, proof("k", "w", 7, payload))),
         };
         let text = request("me", payload, beside);
         let arrival = Arrival::read(&text).unwrap();
@@ -387,6 +459,9 @@ mod tests {
         assert_eq!(arrival.remaining, Some(12.5));
         assert_eq!((arrival.window, arrival.more), (Some(8), 3));
         assert!(arrival.shares_answers);
+        assert_eq!(arrival.signed.place_of("w", "k"), Some(7));
+        assert_eq!(arrival.signed.place_of("v", "k"), None);
+        assert_eq!(arrival.signed.place_of("w", "l"), None);
         assert!(!arrival.event.to_json().contains("trusted"));
     }
 
@@ -397,6 +472,7 @@ mod tests {
             remaining: None,
             window: None,
             more: 0,
+            proof: None,
         };
         for from in ["", "a.", ".b", "a.b.c", "*", "a.*", ">", "a b"] {
             assert!(Arrival::read(&request(from, payload, beside)).is_err());

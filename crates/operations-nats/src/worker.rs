@@ -57,9 +57,26 @@ struct Stream {
     is_waiting: bool,
 }
 
+/// A caller that waits for places.
+#[derive(Debug)]
+struct Waiting {
+    want: Want,
+    count: usize,
+    /// What its requests are signed with, where the caller signs them.
+    key: Option<Arc<str>>,
+}
+
+/// A place that was promised and is used now.
+#[derive(Debug)]
+struct Redeemed {
+    key: Option<Arc<str>>,
+}
+
 #[derive(Debug)]
 struct Reserved {
-    count: usize,
+    /// The numbers of the places, each good for one request.
+    places: Vec<u64>,
+    key: Option<Arc<str>>,
     at: f64,
 }
 
@@ -113,9 +130,11 @@ pub struct Worker {
     running: Table<Arc<str>, Running>,
     /// How many calls of each caller run here.
     callers: Table<Arc<str>, usize>,
-    wanting: VecDeque<(Want, usize)>,
+    wanting: VecDeque<Waiting>,
     reserved: Table<Want, Reserved>,
     reserved_count: usize,
+    /// The number of the next place that is promised.
+    next_place: u64,
     /// How many places are kept for each caller, whatever it wants to call.
     reserved_for: Table<Arc<str>, usize>,
     /// When the event loop of JavaScript last turned; `None` until it was reported once.
@@ -145,6 +164,7 @@ impl Worker {
             wanting: VecDeque::new(),
             reserved: Table::default(),
             reserved_count: 0,
+            next_place: 0,
             reserved_for: Table::default(),
             host_turned_at: None,
             untold: Vec::new(),
@@ -275,6 +295,7 @@ impl Worker {
             window,
             more,
             shares_answers,
+            signed,
         } = arrival;
         let id: Arc<str> = event.request_id.as_str().into();
         let operation = match self.operations.get_key_value(&*event.operation_id) {
@@ -287,18 +308,24 @@ impl Worker {
             return Ok(());
         }
         let want = (Arc::clone(&from), Arc::clone(&operation));
+        let redeemed = if is_promised {
+            self.redeem(&want, &signed)
+        } else {
+            None
+        };
         let has_place = if is_promised {
-            self.use_reservation(&want)
+            redeemed.is_some()
         } else {
             self.free() > 0 && self.can_do(now, &operation)
         };
         if !has_place {
+            // Not remembered: only a question on the operation's own subject, or a place that was promised because of
+            // one, shows that the broker lets the caller run the operation.
             let notice = Notice::Busy {
                 from: Arc::clone(&self.me),
                 id,
             };
             todo.notify(self.subjects.to_peer(&from, "note"), None, &notice);
-            self.remember(want, usize::try_from(more).unwrap_or(usize::MAX).max(1));
             return Ok(());
         }
         event.deadline = remaining.map(|remaining| now + remaining);
@@ -340,10 +367,10 @@ impl Worker {
             self.tell_at.get_or_insert(now + TAKEN_DELAY);
         }
         todo.tell(doer, News::Requested(id, payload));
-        if more > 0 {
-            self.remember(want, usize::try_from(more).unwrap_or(usize::MAX));
-        }
-        if is_promised {
+        if let Some(Redeemed { key }) = redeemed {
+            if more > 0 {
+                self.remember(want, usize::try_from(more).unwrap_or(usize::MAX), key);
+            }
             self.grant(now, todo);
         }
         Ok(())

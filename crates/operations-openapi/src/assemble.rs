@@ -113,6 +113,7 @@ impl<'d> Assembly<'_, 'd> {
                 parameters,
                 body,
                 accept: answer.accept,
+                statuses: answer.statuses,
             },
             response: answer.kind,
             input: InputRecipe {

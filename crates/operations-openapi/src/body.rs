@@ -100,6 +100,9 @@ fn of_request_body<'d>(
     if let Some(encoding) = chosen.and_then(|media| media.get("encoding")) {
         plan.encoding = encodings(&encoding);
     }
+    if let Some(schema) = &schema {
+        note_binary(document, schema, &mut plan);
+    }
     let source = match schema {
         Some(schema) if is_schema(schema.value) => source_of(document, &plan, &schema, draft),
         _ => Source::Unknown,
@@ -188,10 +191,53 @@ fn encodings(at: &At<'_>) -> IndexMap<String, Encoding> {
                 style,
                 explode,
                 allow_reserved: entry.flag("allowReserved"),
+                is_binary: false,
             };
             (name.to_owned(), encoding)
         })
         .collect()
+}
+
+/// Notes which parts of a body are binary, or that it is as a whole.
+fn note_binary<'d>(document: &'d Document, schema: &At<'d>, plan: &mut BodyPlan) {
+    plan.is_binary = is_binary(document, schema);
+    if family(&plan.media_type) != Family::Multipart {
+        return;
+    }
+    note_binary_parts(document, schema, plan, MAX_NESTED_ALL_OF);
+}
+
+/// How deep members of `allOf` are looked into for the parts of a body.
+const MAX_NESTED_ALL_OF: usize = 8;
+
+fn note_binary_parts<'d>(
+    document: &'d Document,
+    schema: &At<'d>,
+    plan: &mut BodyPlan,
+    depth: usize,
+) {
+    let Ok(schema) = document.follow(schema.clone()) else {
+        return;
+    };
+    for (name, property) in schema.get("properties").iter().flat_map(At::entries) {
+        let elements = document.follow(property.clone()).ok();
+        let elements = elements.and_then(|property| property.get("items"));
+        if is_binary(document, elements.as_ref().unwrap_or(&property)) {
+            plan.encoding.entry(name.to_owned()).or_default().is_binary = true;
+        }
+    }
+    if depth > 0 {
+        for member in schema.get("allOf").iter().flat_map(At::items) {
+            note_binary_parts(document, &member, plan, depth - 1);
+        }
+    }
+}
+
+fn is_binary<'d>(document: &'d Document, schema: &At<'d>) -> bool {
+    let schema = document.follow(schema.clone());
+    schema.is_ok_and(|schema| {
+        schema.string("format") == Some("binary") || schema.string("type") == Some("file")
+    })
 }
 
 /// Swagger 2.0's `in: body`.
@@ -253,6 +299,9 @@ fn of_form<'d>(
                     ..Encoding::default()
                 },
             );
+        }
+        if field.string("type") == Some("file") {
+            plan.encoding.entry(name.clone()).or_default().is_binary = true;
         }
         properties.insert(name.clone(), bare_schema(field.value));
     }

@@ -10,7 +10,7 @@ use super::document::{At, Document};
 use super::graph::Graph;
 use super::names::{Names, own_name};
 use super::operation::{Draft, ImportedOperation};
-use super::origin::Origin;
+use super::origin::{Origin, is_alias};
 use super::path_item::{Keyed, PathItem};
 use super::recipe::build_output;
 use super::report::{Problem, Reason, ReportEntry, Status};
@@ -132,6 +132,9 @@ impl<'d, 'c> Importer<'d, 'c> {
     }
 
     fn operation(&mut self, spot: &Spot<'_, 'd>) {
+        if is_alias(&spot.operation) {
+            return;
+        }
         let operation_id = spot.operation.string("operationId");
         let path = spot.item.path;
         let tags = tags_of(&spot.operation);

@@ -29,6 +29,12 @@ pub(super) enum Input<'d> {
     Object(&'d Members),
 }
 
+/// Whether an operation object is another way to call an operation that the document has.
+pub(super) fn is_alias(operation: &At<'_>) -> bool {
+    let origin = operation.get("x-operation");
+    origin.is_some_and(|origin| origin.flag("alias"))
+}
+
 impl<'d> Origin<'d> {
     /// What an operation object says.
     pub(super) fn of(operation: &At<'d>) -> Option<Self> {

@@ -8,7 +8,7 @@ use super::recipe::Source;
 use super::report::Reason;
 use super::tree::{Members, Tree};
 use super::version::Version;
-use operations_http::message::ResponseKind;
+use operations_http::message::{RELAYED_STATUSES, ResponseKind};
 
 /// What is known about the answers.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +17,8 @@ pub(super) struct Answer {
     pub(super) source: Source,
     /// Media types in the order in which they are asked for.
     pub(super) accept: Vec<String>,
+    /// Which of [`RELAYED_STATUSES`] are declared.
+    pub(super) statuses: Vec<u16>,
 }
 
 /// One media type of a response and its schema.
@@ -77,10 +79,16 @@ pub(super) fn read<'d>(
         None => (ResponseKind::Empty, Source::Unknown),
         Some(offer) => (offer.kind, output_of(document, offer, is_served, draft)),
     };
+    let is_declared = |status: &u16| {
+        let keys = [status.to_string(), "4XX".to_owned(), "4xx".to_owned()];
+        let declared = responses.as_ref();
+        declared.is_some_and(|declared| keys.iter().any(|key| declared.get(key).is_some()))
+    };
     Answer {
         kind,
         source,
         accept,
+        statuses: RELAYED_STATUSES.into_iter().filter(is_declared).collect(),
     }
 }
 

@@ -31,6 +31,35 @@ pub fn to_js_string(number: f64) -> String {
     out
 }
 
+/// Whether a JavaScript number holds what a number of JSON says. A fraction may be rounded, as `0.1` is. Beyond 2^53 and below the
+/// smallest normal number, where a neighbour is far away, JavaScript must write the same value again.
+#[must_use]
+pub fn holds(text: &str) -> bool {
+    const LARGEST_DENSE: f64 = 9_007_199_254_740_992.0;
+    let Ok(number) = text.parse::<f64>() else {
+        return false;
+    };
+    let is_dense = (f64::MIN_POSITIVE..LARGEST_DENSE).contains(&number.abs());
+    is_dense || number.is_finite() && significand(text) == significand(&format!("{number:e}"))
+}
+
+/// The digits of a number that count, and where its point is before the first of them.
+fn significand(text: &str) -> (String, i64) {
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    let (mantissa, exponent) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = [whole, fraction].concat();
+    let leading = digits.len() - digits.trim_start_matches('0').len();
+    let digits = digits.trim_matches('0');
+    if digits.is_empty() {
+        return (String::new(), 0);
+    }
+    let shift = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+    let exponent: i64 = exponent.parse().unwrap_or_default();
+    let point = exponent.saturating_add(shift(whole.len()) - shift(leading));
+    (digits.to_owned(), point)
+}
+
 fn write_digits(out: &mut String, digits: &str, exponent: i32) {
     let count = i32::try_from(digits.len()).unwrap_or(0);
     let (first, rest) = digits.split_at_checked(1).unwrap_or((digits, ""));

@@ -1,11 +1,11 @@
 //! From where requests may come. A page anywhere can have a browser send requests to this machine, under a name of its own
 //! that it has pointed here: so the name by which a server is addressed counts, and the page that asks.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use http::HeaderMap;
-use http::header::{HOST, ORIGIN};
+use http::header::{HOST, ORIGIN, REFERER};
 use http::request::Parts;
 use http::uri::{Authority, Uri};
 
@@ -47,10 +47,57 @@ impl Allowed {
             return Err(Stranger::Host);
         }
         match single(&head.headers, ORIGIN.as_str()) {
-            Ok(None) => Ok(()),
+            Ok(None) if self.is_from_known_page(&head.headers, &host) => Ok(()),
             Ok(Some(origin)) if self.is_origin(origin, &host) => Ok(()),
             _ => Err(Stranger::Origin),
         }
+    }
+
+    /// A browser sends no `Origin` with the GET of an image, a script, a form or a link, but says whether a page of another origin
+    /// made it. Which one is in `Referer`, unless the page hides it.
+    fn is_from_known_page(&self, headers: &HeaderMap, host: &Authority) -> bool {
+        if self.is_any_origin() {
+            return true;
+        }
+        match single(headers, "sec-fetch-site") {
+            // The server's own page, or the user.
+            Ok(Some("same-origin" | "none")) => true,
+            // No browser, or one that does not say it to a server without TLS: then only `Referer` is left.
+            Ok(None) => !headers.contains_key(REFERER) || self.is_referred(headers, host),
+            Ok(Some(_)) => self.is_referred(headers, host),
+            Err(()) => false,
+        }
+    }
+
+    /// Whether `Referer` is of an allowed origin.
+    fn is_referred(&self, headers: &HeaderMap, host: &Authority) -> bool {
+        single(headers, REFERER.as_str())
+            .ok()
+            .flatten()
+            .and_then(origin_of)
+            .is_some_and(|origin| self.is_origin(&origin, host))
+    }
+
+    fn is_any_origin(&self) -> bool {
+        let origins = self.origins.as_ref();
+        origins.is_some_and(|list| list.iter().any(|origin| origin == "*"))
+    }
+
+    /// Whether clients that are elsewhere can address a server by the address that it listens on; for one that listens on every
+    /// address, by anything but a name of the machine itself.
+    #[must_use]
+    pub fn allows_address(&self, address: SocketAddr) -> bool {
+        if address.ip().is_unspecified() {
+            let is_elsewhere = |allowed: &String| {
+                let known = Authority::from_str(allowed);
+                !is_loopback(known.as_ref().map_or(allowed.as_str(), Authority::host))
+            };
+            return self
+                .hosts
+                .as_ref()
+                .is_some_and(|list| list.iter().any(is_elsewhere));
+        }
+        Authority::from_str(&address.to_string()).is_ok_and(|host| self.is_host(&host))
     }
 
     fn is_host(&self, host: &Authority) -> bool {
@@ -88,9 +135,14 @@ impl Allowed {
             return matches!(scheme, "http" | "https") && is_loopback(from.host());
         };
         let origin = origin.to_ascii_lowercase();
-        list.iter()
-            .any(|allowed| allowed == "*" || *allowed == origin)
+        self.is_any_origin() || list.contains(&origin)
     }
+}
+
+/// The origin of an address.
+fn origin_of(address: &str) -> Option<String> {
+    let uri = Uri::from_str(address).ok()?;
+    Some(format!("{}://{}", uri.scheme_str()?, uri.authority()?))
 }
 
 /// Whom a request addresses; nothing where it does not say so clearly.
@@ -168,6 +220,29 @@ mod tests {
     }
 
     #[test]
+    fn an_address_is_reached_by_clients_elsewhere_or_not() {
+        let lists = |hosts: &[&str]| {
+            let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+            Allowed::new(Some(hosts), None)
+        };
+        for (allowed, address, is_allowed) in [
+            (Allowed::default(), "127.0.0.1:80", true),
+            (Allowed::default(), "[::1]:80", true),
+            (Allowed::default(), "0.0.0.0:80", false),
+            (Allowed::default(), "192.0.2.1:80", false),
+            (lists(&["192.0.2.1"]), "192.0.2.1:80", true),
+            (lists(&["[2001:db8::1]:80"]), "[2001:db8::1]:80", true),
+            (lists(&["192.0.2.1:81"]), "192.0.2.1:80", false),
+            (lists(&["hub.example.com"]), "[::]:80", true),
+            (lists(&["localhost", "127.0.0.1:80"]), "0.0.0.0:80", false),
+            (lists(&["*"]), "0.0.0.0:80", true),
+        ] {
+            let found = allowed.allows_address(address.parse().expect("an address"));
+            assert_eq!(found, is_allowed, "{allowed:?} {address}");
+        }
+    }
+
+    #[test]
     fn the_machine_itself_is_let_in_by_default() {
         let default = Allowed::default();
         for host in [
@@ -225,6 +300,64 @@ mod tests {
             let found = check(&default, "/", &from(origin));
             assert_eq!(found, Err(Stranger::Origin), "{origin}");
         }
+    }
+
+    #[test]
+    fn a_page_from_elsewhere_is_not_let_in_without_an_origin_either() {
+        let origins = |list: &[&str]| Some(list.iter().map(|name| (*name).to_owned()).collect());
+        let default = Allowed::default();
+        let listed = Allowed::new(None, origins(&["https://app.example.com"]));
+        let any = Allowed::new(None, origins(&["*"]));
+        for (allowed, site, referer, is_let_in) in [
+            (&default, "same-origin", None, true),
+            (&default, "none", None, true),
+            (&default, "cross-site", None, false),
+            (&default, "same-site", None, false),
+            (&default, "unheard-of", None, false),
+            (&default, "cross-site", Some("https://evil.example/"), false),
+            (
+                &default,
+                "cross-site",
+                Some("https://evil.example/http://localhost/"),
+                false,
+            ),
+            (
+                &default,
+                "cross-site",
+                Some("https://localhost@evil.example/"),
+                false,
+            ),
+            (
+                &default,
+                "same-site",
+                Some("http://localhost:5173/page?a=b"),
+                true,
+            ),
+            (
+                &listed,
+                "cross-site",
+                Some("https://app.example.com/"),
+                true,
+            ),
+            (
+                &listed,
+                "cross-site",
+                Some("https://app.example.com.evil.example/"),
+                false,
+            ),
+            (&any, "cross-site", None, true),
+        ] {
+            let mut headers = vec![("host", "localhost:1"), ("sec-fetch-site", site)];
+            headers.extend(referer.map(|referer| ("referer", referer)));
+            let found = check(allowed, "/", &headers);
+            assert_eq!(found.is_ok(), is_let_in, "{site} {referer:?}");
+        }
+        let twice = [
+            ("host", "localhost"),
+            ("sec-fetch-site", "none"),
+            ("sec-fetch-site", "cross-site"),
+        ];
+        assert_eq!(check(&default, "/", &twice), Err(Stranger::Origin));
     }
 
     #[test]

@@ -1,46 +1,307 @@
 //! Bodies: any number of bytes that come or go as they can, and small ones in one piece.
 
+use std::collections::VecDeque;
 use std::error::Error;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
-use http_body::{Body as _, Frame};
+use http::HeaderMap;
+use http::header::CONTENT_ENCODING;
+use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited, StreamBody};
+use http_body_util::{BodyExt, LengthLimitError, Limited, StreamBody};
 use tokio::time::timeout;
+
+use crate::budget::{ByteBudget, Held};
+use crate::progress::{Progress, Responses};
 
 /// What goes wrong while a body is on its way.
 pub type BodyError = Box<dyn Error + Send + Sync>;
 
+/// The most of a response that is handed out in one piece, so that a client which reads slowly differs from one that does
+/// not read.
+const PIECE: usize = 64 * 1024;
+
+/// Responses up to this size are never refused. In bytes.
+const SMALL: usize = 4096;
+
 /// The body of a request or an answer.
-pub type Body = UnsyncBoxBody<Bytes, BodyError>;
+#[derive(Debug, Default)]
+pub struct Body {
+    /// What is there, before what comes.
+    parts: VecDeque<Part>,
+    stream: Option<UnsyncBoxBody<Bytes, BodyError>>,
+    counted: Counted,
+}
+
+#[derive(Debug)]
+struct Part {
+    bytes: Bytes,
+    held: Option<Arc<Held>>,
+}
+
+/// How the bytes of a body are counted.
+#[derive(Debug, Default)]
+enum Counted {
+    #[default]
+    No,
+    /// As they arrive, for as long as the request is worked on.
+    Incoming(Arc<Held>),
+    /// Until they are sent.
+    Outgoing(Arc<ByteBudget>, Option<Arc<Progress>>),
+}
+
+/// A body is refused because too many bytes are held already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exhausted;
+
+impl fmt::Display for Exhausted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("too many bytes are held already")
+    }
+}
+
+impl Error for Exhausted {}
+
+/// A piece of a response, until it is sent.
+struct Piece {
+    bytes: Bytes,
+    _held: Option<Arc<Held>>,
+    progress: Option<Arc<Progress>>,
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        if let Some(progress) = &self.progress {
+            progress.sent();
+        }
+    }
+}
+
+impl Body {
+    /// A body that something else makes.
+    pub fn new(stream: impl HttpBody<Data = Bytes, Error = BodyError> + Send + 'static) -> Self {
+        Self {
+            stream: Some(stream.boxed_unsync()),
+            ..Self::default()
+        }
+    }
+
+    /// Counts the body of a request as it arrives. It breaks off where the budget is exhausted.
+    pub(crate) fn incoming(mut self, held: Arc<Held>) -> Self {
+        self.counted = Counted::Incoming(held);
+        self
+    }
+
+    /// What the body of a request is counted by.
+    pub(crate) fn held(&self) -> Option<Arc<Held>> {
+        match &self.counted {
+            Counted::Incoming(held) => Some(Arc::clone(held)),
+            Counted::No | Counted::Outgoing(..) => None,
+        }
+    }
+
+    /// Says that all of it is counted already.
+    pub(crate) fn counted_by(mut self, held: &Arc<Held>) -> Self {
+        for part in &mut self.parts {
+            part.held = Some(Arc::clone(held));
+        }
+        self
+    }
+
+    /// Counts a response until it is sent. What others have too, such as a list for many clients, is not counted again.
+    ///
+    /// # Errors
+    ///
+    /// When the budget is exhausted. A stream is counted but never refused: its next piece is made when the last one is sent.
+    /// Nor is a small response, which most errors are.
+    pub(crate) fn outgoing(
+        mut self,
+        budget: &Arc<ByteBudget>,
+        responses: Option<&Responses>,
+    ) -> Result<Self, Exhausted> {
+        let held = Arc::new(budget.hold());
+        let uncounted = |part: &&mut Part| part.held.is_none() && part.bytes.is_unique();
+        let mut bytes = 0;
+        for part in self.parts.iter_mut().filter(uncounted) {
+            bytes += part.bytes.len();
+            part.held = Some(Arc::clone(&held));
+        }
+        if bytes <= SMALL {
+            held.add(bytes);
+        } else if !held.try_add(bytes) {
+            return Err(Exhausted);
+        }
+        let progress = (!self.is_end_stream()).then_some(responses).flatten();
+        self.counted = Counted::Outgoing(Arc::clone(budget), progress.map(Responses::add));
+        Ok(self)
+    }
+
+    /// The next of what is there, no more than so much of it.
+    fn next_part(&mut self, most: usize) -> Option<Part> {
+        let part = self.parts.front_mut()?;
+        if part.bytes.len() <= most {
+            return self.parts.pop_front();
+        }
+        Some(Part {
+            bytes: part.bytes.split_to(most),
+            held: part.held.clone(),
+        })
+    }
+
+    fn poll_stream(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut self.stream {
+            Some(stream) => Pin::new(stream).poll_frame(cx),
+            None => Poll::Ready(None),
+        }
+    }
+}
+
+impl HttpBody for Body {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let this = self.get_mut();
+        let (budget, progress) = match &this.counted {
+            Counted::Outgoing(budget, progress) => (Arc::clone(budget), progress.clone()),
+            counted => {
+                let held = match counted {
+                    Counted::Incoming(held) => Some(Arc::clone(held)),
+                    Counted::No | Counted::Outgoing(..) => None,
+                };
+                let frame = match this.next_part(usize::MAX) {
+                    Some(part) => Some(Ok(Frame::data(part.bytes))),
+                    None => ready!(this.poll_stream(cx)),
+                };
+                let is_refused = |data: &Bytes| held.is_some_and(|held| !held.try_add(data.len()));
+                let data = frame
+                    .as_ref()
+                    .and_then(|frame| frame.as_ref().ok()?.data_ref());
+                if data.is_some_and(is_refused) {
+                    return Poll::Ready(Some(Err(Exhausted.into())));
+                }
+                return Poll::Ready(frame);
+            }
+        };
+        if this.parts.is_empty() {
+            let Poll::Ready(frame) = this.poll_stream(cx) else {
+                if let Some(progress) = progress {
+                    progress.waiting();
+                }
+                return Poll::Pending;
+            };
+            match frame.map(|frame| frame.map(Frame::into_data)) {
+                Some(Ok(Ok(bytes))) => {
+                    let held = budget.hold();
+                    held.add(bytes.len());
+                    this.parts.push_back(Part {
+                        bytes,
+                        held: Some(Arc::new(held)),
+                    });
+                }
+                Some(Ok(Err(trailers))) => return Poll::Ready(Some(Ok(trailers))),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            }
+        }
+        let most = if progress.is_some() {
+            PIECE
+        } else {
+            usize::MAX
+        };
+        let piece = this.next_part(most).map(|Part { bytes, held }| {
+            if let Some(progress) = &progress {
+                progress.taken();
+            }
+            Ok(Frame::data(Bytes::from_owner(Piece {
+                bytes,
+                _held: held,
+                progress,
+            })))
+        });
+        Poll::Ready(piece)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        let is_over = |stream: &UnsyncBoxBody<_, _>| stream.is_end_stream();
+        self.parts.is_empty() && self.stream.as_ref().is_none_or(is_over)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let there: usize = self.parts.iter().map(|part| part.bytes.len()).sum();
+        let there = u64::try_from(there).unwrap_or(u64::MAX);
+        let Some(stream) = &self.stream else {
+            return SizeHint::with_exact(there);
+        };
+        let rest = stream.size_hint();
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower().saturating_add(there));
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper.saturating_add(there));
+        }
+        hint
+    }
+}
 
 /// A body that is there.
 pub fn full(bytes: impl Into<Bytes>) -> Body {
-    Full::new(bytes.into())
-        .map_err(|never| match never {})
-        .boxed_unsync()
+    parts([bytes.into()])
+}
+
+/// The same in several parts.
+pub fn parts(parts: impl IntoIterator<Item = Bytes>) -> Body {
+    let parts = parts.into_iter().filter(|bytes| !bytes.is_empty());
+    Body {
+        parts: parts.map(|bytes| Part { bytes, held: None }).collect(),
+        ..Body::default()
+    }
 }
 
 /// No body.
 #[must_use]
 pub fn empty() -> Body {
-    full(Bytes::new())
+    Body::default()
 }
 
 /// A body that comes bit by bit. Dropping it ends whatever makes it.
 #[must_use]
 pub fn streamed(pieces: BoxStream<'static, Bytes>) -> Body {
-    let frames = pieces.map(Ok::<_, BodyError>).map_ok(Frame::data);
-    StreamBody::new(frames).boxed_unsync()
+    fallible(pieces.map(Ok).boxed())
 }
 
 /// The same from a source that may break off, which closes the connection: a client must not take it for the end.
 #[must_use]
 pub fn fallible(pieces: BoxStream<'static, Result<Bytes, BodyError>>) -> Body {
-    StreamBody::new(pieces.map_ok(Frame::data)).boxed_unsync()
+    Body::new(StreamBody::new(pieces.map_ok(Frame::data)))
+}
+
+/// Whether the headers of a request say that its body is not what was meant, but some encoding of it.
+#[must_use]
+pub fn is_encoded(headers: &HeaderMap) -> bool {
+    let is_plain = |coding: &str| coding.is_empty() || coding.eq_ignore_ascii_case("identity");
+    headers.get_all(CONTENT_ENCODING).iter().any(|value| {
+        let codings = value.to_str().ok();
+        !codings.is_some_and(|codings| codings.split(',').map(str::trim).all(is_plain))
+    })
 }
 
 /// Why a body is not there.
@@ -52,6 +313,8 @@ pub enum Unread {
     TooSlow,
     /// Its sender is gone, or does not know how bodies are sent.
     Broken,
+    /// Too many bytes of other requests and responses are held.
+    Exhausted,
 }
 
 /// The whole body, if it is no larger than `most` and there in time.
@@ -70,6 +333,7 @@ pub async fn read(body: Body, most: usize, within: Duration) -> Result<Bytes, Un
     match timeout(within, reading).await {
         Err(_) => Err(Unread::TooSlow),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Unread::TooLarge),
+        Ok(Err(error)) if error.is::<Exhausted>() => Err(Unread::Exhausted),
         Ok(Err(_)) => Err(Unread::Broken),
         Ok(Ok(all)) => Ok(all.to_bytes()),
     }

@@ -9,7 +9,8 @@ use std::task::Poll;
 use futures::future::Either;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, stream};
-use operations_core::call::{holds_bytes, timed_out};
+use operations_core::access::enforce_access;
+use operations_core::call::{OUTPUT_REFUSED, check_input, holds_bytes, timed_out};
 use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::json::{Document, push_string};
@@ -18,15 +19,18 @@ use operations_core::registry::{
     Answer, Call, Context, Operation, Pieces, PiecesSlot, Registry, Route, Schema, Work,
 };
 use operations_core::spec::{OperationSpec, OperationType};
+use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::host::{Answers, Asking, Host, Wanted};
 use crate::identity::Caller;
 use crate::limits::{Place, Places};
 use crate::line::Line;
 use crate::metrics::Metrics;
+use crate::options::Limits;
 use crate::upstream::AllowedHeaders;
 
 /// The operations that are served, and those who do them.
@@ -35,6 +39,8 @@ pub struct Calls {
     registry: Arc<Registry>,
     host: Arc<Host>,
     places: Arc<Places>,
+    /// Streams may never end, so they leave the permits of calls alone.
+    streams: Arc<Places>,
     /// What became of calls.
     pub metrics: Metrics,
     /// What clients learn of the headers of upstream servers.
@@ -83,13 +89,14 @@ impl Calls {
     pub fn new(
         registry: Arc<Registry>,
         host: Arc<Host>,
-        places: Arc<Places>,
+        limits: &Limits,
         headers: AllowedHeaders,
     ) -> Self {
         Self {
             registry,
             host,
-            places,
+            places: Places::new(limits.clone()),
+            streams: Places::new(limits.of_streams()),
             metrics: Metrics::default(),
             headers,
             shown: RwLock::default(),
@@ -199,8 +206,9 @@ impl Calls {
         let id = call.operation.spec.id();
         let timed = self.metrics.call(&id);
         let answer = self.answer(&id, &call).await;
+        let answer = answer.map_err(|error| shown(&self.headers, error));
         timed.end(&answer);
-        answer.map_err(|error| self.headers.in_error(error))
+        answer
     }
 
     async fn answer(
@@ -209,6 +217,7 @@ impl Calls {
         call: &NewCall,
     ) -> Result<(String, Option<Pieces>), CallError> {
         let began = clock::now();
+        call.check_input(id)?;
         let place = self.place(id, call).await?;
         let slot = call.takes_pieces.then(PiecesSlot::default);
         // Boxed, so that calls of the host's do not carry its size about.
@@ -231,6 +240,29 @@ impl Calls {
         })
     }
 
+    /// Decides whether the caller may make a call, without making it. A rule of the program is evaluated by the host.
+    ///
+    /// # Errors
+    ///
+    /// `ACCESS_DENIED` where the caller may not; other errors where the host could not decide.
+    pub async fn authorize(&self, call: &NewCall) -> Result<(), CallError> {
+        let spec = &call.operation.spec;
+        let id = spec.id();
+        if spec.access_control.custom_auth.is_none() {
+            let identity = call.caller.identity.as_ref();
+            return enforce_access(&spec.access_control, identity, &id);
+        }
+        let question =
+            |request_id: &str| format!(r#"{{"authorize":{}}}"#, call.event(&id, request_id));
+        let request_id = Uuid::new_v4().to_string().into();
+        let answers = self
+            .host
+            .ask(&request_id, &id, Wanted::One, None, question)?;
+        in_time(&id, call.deadline, answers.first())
+            .await?
+            .map(drop)
+    }
+
     /// Calls a SUBSCRIPTION. Nothing is known of it before its first item is there. Dropping this ends the work.
     ///
     /// # Errors
@@ -244,8 +276,8 @@ impl Calls {
         let held = (place, cancel.drop_guard(), self.headers.clone(), timed);
         let held = stream::unfold((events, held), |(mut events, mut held)| async move {
             let next = events.next().await?;
+            let next = next.map_err(|error| shown(&held.2, error));
             held.3.ended(next.as_ref().err());
-            let next = next.map_err(|error| held.2.in_error(error));
             Some((next, (events, held)))
         });
         Ok(held.boxed())
@@ -256,7 +288,8 @@ impl Calls {
         call: NewCall,
     ) -> Result<(Events, Option<Place>, CancellationToken), CallError> {
         let id = call.operation.spec.id();
-        let place = self.place(&id, &call).await?;
+        call.check_input(&id)?;
+        let place = self.streams.enter(&id, call.caller.id()).await?;
         let cancel = CancellationToken::new();
         let (events, place) = if self.may_be_native(&id, &call)
             && let Some(events) = self.stream_here(&call, &cancel)
@@ -266,6 +299,19 @@ impl Calls {
             (self.ask(&id, &call, Wanted::Many, place)?.boxed(), None)
         };
         Ok((events, place, cancel))
+    }
+
+    /// A permit for a stream that belongs to no operation.
+    ///
+    /// # Errors
+    ///
+    /// When there are as many streams as there may be, in all or of this caller.
+    pub async fn stream_permit(&self, caller: &Caller) -> Result<Option<Place>, CallError> {
+        let permit = self.streams.enter("", caller.id()).await;
+        permit.map_err(|_| {
+            CallError::failed("Too many streams are open already. Close one, or try again later")
+                .with_details(json!({ "reason": "overloaded", "delivery": "none" }))
+        })
     }
 
     /// Waits for a place, but no longer than to the deadline. Most calls need not wait, nor look at a clock.
@@ -278,11 +324,26 @@ impl Calls {
         }
     }
 
-    /// Everything about calls and limits, for Prometheus.
-    pub fn write_metrics(&self, text: &mut String) {
+    /// The limits whose breakers refuse calls now: where they were set, and their names. A single operation is not named, because
+    /// not everyone may know of it.
+    pub(crate) fn open_breakers(&self) -> impl Iterator<Item = (String, String)> {
+        let limiters = self.registry.limiters().into_iter();
+        let stats = limiters.map(|limiter| limiter.stats());
+        let open = stats.filter(|stats| stats.breaker == Some("open"));
+        open.map(|stats| match stats.scope.as_str() {
+            "operation" => (stats.scope, "an operation".to_owned()),
+            _ => (stats.scope, stats.name),
+        })
+    }
+
+    /// Everything about calls and limits, for Prometheus. Of the operations, only those of `visible` are named, and the tools
+    /// of the MCP door that every client has.
+    pub fn write_metrics(&self, text: &mut String, visible: &HashSet<String>) {
         let limits = self.registry.limiters();
         let limits = limits.iter().map(|limiter| limiter.stats()).collect();
-        self.metrics.write(text, limits);
+        let tools = reading(&self.tools);
+        let is_visible = |id: &str| visible.contains(id) || tools.contains_key(id);
+        self.metrics.write(text, limits, is_visible);
     }
 
     /// Binary data is the host's to restore.
@@ -358,6 +419,14 @@ impl Calls {
     }
 }
 
+/// An error as it leaves. That an output cannot be written as JSON is no mistake of the caller's.
+fn shown(headers: &AllowedHeaders, error: CallError) -> CallError {
+    if error.is(Code::ValidationError) && error.message.starts_with(OUTPUT_REFUSED) {
+        return CallError::unknown(error.message).with_details(json!({ "delivery": "done" }));
+    }
+    headers.in_error(error)
+}
+
 /// An envelope as the host would have written it: clients get the same bytes, whoever answers.
 fn as_by_the_host(envelope: String) -> Result<String, CallError> {
     match Document::parse(envelope) {
@@ -374,7 +443,6 @@ fn native_call(call: &NewCall, cancel: &CancellationToken) -> Call {
         input: call.input.clone(),
         context: Context {
             identity: call.caller.identity.clone(),
-            identity_text: call.caller.text.clone(),
             request_id: Some(call.request_id.to_string()),
             parent_request_id: call.parent_request_id.clone(),
             trace: call.trace.clone(),
@@ -396,6 +464,12 @@ impl NewCall {
     #[must_use]
     pub fn is_subscription(&self) -> bool {
         self.operation.spec.operation_type == OperationType::Subscription
+    }
+
+    /// Refuses what would change on its way to the handler.
+    fn check_input(&self, id: &str) -> Result<(), CallError> {
+        let input = self.input.as_deref();
+        input.map_or(Ok(()), |text| check_input(id, text))
     }
 
     /// The payload of `call.requested`.

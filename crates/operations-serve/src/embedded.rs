@@ -83,6 +83,7 @@ impl Embedded {
         if timeout(drain, self.tasks.wait()).await.is_err() {
             self.kill.cancel();
         }
+        self.service.shared().mcp.close().await;
     }
 }
 
@@ -181,7 +182,7 @@ impl Exchange {
                     let mut pieces = pieces?;
                     Some((pieces.recv().await?, Some(pieces)))
                 });
-                StreamBody::new(pieces.map(|piece| piece.map(Frame::data))).boxed_unsync()
+                Body::new(StreamBody::new(pieces.map(|piece| piece.map(Frame::data))))
             }
         };
         let mut request = Request::new(body);

@@ -5,7 +5,8 @@ pub use operations_core::call::may_have_run;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::limits::Reason;
 use operations_core::spec::{DeclaredError, OperationSpec};
-use serde_json::Value;
+use operations_http::message::RELAYED_STATUSES;
+use serde_json::{Value, json};
 
 /// What the client gets for a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub fn outcome_among(error: &CallError, declared: &[DeclaredError], has_identity
         }
     } else if error.is(Code::ValidationError) {
         // An output that is not as declared is nothing that the caller could correct.
-        match detail(error, "/envelope/meta/source").and_then(Value::as_str) {
+        match refused_source(error) {
             None => StatusCode::BAD_REQUEST,
             Some("local") => StatusCode::INTERNAL_SERVER_ERROR,
             Some(_) => StatusCode::BAD_GATEWAY,
@@ -57,11 +58,20 @@ pub fn outcome_among(error: &CallError, declared: &[DeclaredError], has_identity
         refused.status()
     } else if error.is(Code::ExecutionError) && detail(error, "/delivery").is_some() {
         // It was about a call that left the process.
-        StatusCode::BAD_GATEWAY
+        relayed(error).unwrap_or(StatusCode::BAD_GATEWAY)
     } else {
         StatusCode::INTERNAL_SERVER_ERROR
     };
     Outcome::Answer(status)
+}
+
+/// The status of an upstream server, where its document declares it and a client can act on it.
+fn relayed(error: &CallError) -> Option<StatusCode> {
+    let is_documented = detail(error, "/documented") == Some(&Value::Bool(true));
+    let status = detail(error, "/statusCode").filter(|_| is_documented)?;
+    let status = u16::try_from(status.as_u64()?).ok()?;
+    let is_relayed = RELAYED_STATUSES.contains(&status);
+    StatusCode::from_u16(status).ok().filter(|_| is_relayed)
 }
 
 /// A call that was not made because of a limit.
@@ -97,19 +107,49 @@ pub fn refused(error: &CallError) -> Option<Refused> {
     })
 }
 
-/// Whether strangers see another error than this one.
+/// What a caller reads in place of a message that was not written for it.
+pub const MASKED: &str = "The operation failed";
+
+/// Whether callers see another message than that of this error. A door that exposes errors passes on the messages of
+/// exceptions, but never what may be a defect of ours.
 #[must_use]
-pub fn is_masked(error: &CallError) -> bool {
-    error.is(Code::UnknownError)
+pub fn is_masked(error: &CallError, exposes: bool) -> bool {
+    error.is(Code::UnknownError) || error.is_internal && !exposes
 }
 
-/// The error as strangers may see it: what tells nothing about itself may tell too much.
+/// Where the output came from that a strict registry refused. Such an error is the operator's business.
 #[must_use]
-pub fn masked(error: CallError) -> CallError {
-    if is_masked(&error) {
-        return CallError::new(Code::UnknownError, "The operation failed");
+pub fn refused_source(error: &CallError) -> Option<&str> {
+    let source = detail(error, "/envelope/meta/source").and_then(Value::as_str);
+    source.filter(|_| error.is(Code::ValidationError))
+}
+
+/// A refused output may have what the schema would have removed: its caller gets no more of it than where it came from.
+#[must_use]
+pub fn without_refused_output(mut error: CallError) -> CallError {
+    if let Some(source) = refused_source(&error).map(str::to_owned)
+        && let Some(envelope) =
+            (error.details.as_mut()).and_then(|all| all.pointer_mut("/envelope"))
+    {
+        *envelope = json!({ "meta": { "source": source } });
     }
     error
+}
+
+/// The error as callers may see it. An internal error has no details but those that transports add.
+#[must_use]
+pub fn masked(error: CallError, exposes: bool) -> CallError {
+    if error.is(Code::UnknownError) {
+        return CallError::new(Code::UnknownError, MASKED);
+    }
+    if !is_masked(&error, exposes) {
+        return without_refused_output(error);
+    }
+    CallError {
+        message: MASKED.to_owned(),
+        is_internal: false,
+        ..error
+    }
 }
 
 fn detail<'a>(error: &'a CallError, path: &str) -> Option<&'a Value> {
@@ -122,8 +162,6 @@ fn detail<'a>(error: &'a CallError, path: &str) -> Option<&'a Value> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::expect_used, reason = "tests: a failure should stop them")]
-
-    use serde_json::json;
 
     use super::*;
 
@@ -190,6 +228,24 @@ mod tests {
             (
                 "EXECUTION_ERROR",
                 json!({ "reason": "rate-limited", "delivery": "done" }),
+                true,
+                502,
+            ),
+            (
+                "EXECUTION_ERROR",
+                json!({ "statusCode": 404, "delivery": "done" }),
+                true,
+                502,
+            ),
+            (
+                "EXECUTION_ERROR",
+                json!({ "statusCode": 422, "delivery": "done", "documented": true }),
+                true,
+                422,
+            ),
+            (
+                "EXECUTION_ERROR",
+                json!({ "statusCode": 401, "delivery": "done", "documented": true }),
                 true,
                 502,
             ),

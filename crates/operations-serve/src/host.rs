@@ -24,6 +24,8 @@ use crate::line::{Line, Questions, Told};
 /// Events of one stream that wait for their reader. The host is told to wait when there are so many, and to go on when
 /// half of them are gone.
 const WAITING_EVENTS: usize = 64;
+/// The same in bytes.
+const WAITING_BYTES: usize = 1024 * 1024;
 
 /// The host, and what it was asked.
 pub struct Host {
@@ -82,6 +84,8 @@ struct Question {
 #[derive(Debug, Default)]
 struct State {
     answers: VecDeque<String>,
+    /// Those of `answers`.
+    bytes: usize,
     end: Option<Result<(), CallError>>,
     /// The host was told to wait.
     is_paused: bool,
@@ -223,11 +227,14 @@ impl Host {
             if state.end.is_some() {
                 return true;
             }
+            state.bytes += answer.len();
             state.answers.push_back(answer.to_owned());
             if question.wanted == Wanted::One {
+                // There is nothing that could wait.
                 state.end = Some(Ok(()));
+                return true;
             }
-            state.is_paused = state.answers.len() >= WAITING_EVENTS;
+            state.is_paused = state.answers.len() >= WAITING_EVENTS || state.bytes >= WAITING_BYTES;
             !state.is_paused
         })
     }
@@ -237,6 +244,7 @@ impl Host {
         if let Some(question) = self.question(id) {
             question.tell(|state| {
                 if state.end.is_none() {
+                    state.bytes += answer.len();
                     state.answers.push_back(answer.to_owned());
                     state.end = Some(Ok(()));
                 }
@@ -392,7 +400,10 @@ impl Stream for Answers {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let mut state = locked(&self.question.state);
         if let Some(answer) = state.answers.pop_front() {
-            let goes_on = state.is_paused && state.answers.len() <= WAITING_EVENTS / 2;
+            state.bytes = state.bytes.saturating_sub(answer.len());
+            let goes_on = state.is_paused
+                && state.answers.len() <= WAITING_EVENTS / 2
+                && state.bytes <= WAITING_BYTES / 2;
             if goes_on {
                 state.is_paused = false;
             }

@@ -31,6 +31,8 @@ pub struct Caller {
     pub identity: Option<Identity>,
     /// The same as JSON, with whatever else the host knows of them.
     pub text: Option<String>,
+    /// When the host is to be asked again, in Unix milliseconds.
+    pub until: Option<f64>,
 }
 
 impl Caller {
@@ -60,6 +62,7 @@ impl Caller {
         Ok(Self {
             identity: Some(identity),
             text: Some(text.to_owned()),
+            until: None,
         })
     }
 }
@@ -74,6 +77,9 @@ pub struct IdentityOptions {
     /// Whether the host is to be asked.
     #[serde(default)]
     pub identify: bool,
+    /// Whether callers without an identity are let in.
+    #[serde(default)]
+    pub anonymous: bool,
 }
 
 /// Those who can tell who calls.
@@ -208,15 +214,16 @@ async fn ask(
         .map_err(failed)?;
     let told: Identified = serde_json::from_str(&answer)
         .map_err(|error| Unknown::Failed(CallError::new(Code::UnknownError, error.to_string())))?;
-    let caller = match &told.identity {
+    let mut caller = match &told.identity {
         None => Caller::default(),
         Some(identity) => Caller::of(identity.get()).map_err(Unknown::Failed)?,
     };
+    let now = clock::now();
+    caller.until = told.max_age.map(|max_age| now + max_age);
     let caller = Arc::new(caller);
-    if let Some(max_age) = told.max_age.filter(|max_age| *max_age > 0.0) {
-        let now = clock::now();
+    if let Some(until) = caller.until.filter(|until| *until > now) {
         let mut kept = locked(kept);
-        kept.keep(head, told.looked_at, &caller, now, now + max_age);
+        kept.keep(head, told.looked_at, &caller, now, until);
     }
     Ok(caller)
 }

@@ -7,9 +7,11 @@
 
 #![forbid(unsafe_code)]
 
+mod access_log;
 pub mod allowed;
 mod binary;
 pub mod body;
+pub mod budget;
 pub mod call;
 pub mod challenge;
 pub mod cors;
@@ -25,6 +27,8 @@ pub mod listener;
 pub mod metrics;
 pub mod options;
 pub mod peer_calls;
+pub mod progress;
+mod ready;
 pub mod service;
 pub mod spilled;
 pub mod spoke_calls;

@@ -69,7 +69,7 @@ impl Places {
             && limits.per_caller.is_none()
     }
 
-    /// A place, when there is one; nothing where nobody needs any.
+    /// A place, when there is one; nothing where there are no limits. What belongs to no operation has an empty one.
     ///
     /// # Errors
     ///
@@ -133,10 +133,11 @@ impl Places {
         let is_below = |count: usize, limit: Option<usize>| limit.is_none_or(|limit| count < limit);
         let count = |counts: &HashMap<String, usize>, key| counts.get(key).copied().unwrap_or(0);
         is_below(state.taken, self.limits.concurrency)
-            && is_below(
-                count(&state.by_operation, operation),
-                self.limits.per_operation,
-            )
+            && (operation.is_empty()
+                || is_below(
+                    count(&state.by_operation, operation),
+                    self.limits.per_operation,
+                ))
             && is_below(count(&state.by_caller, caller), self.limits.per_caller)
     }
 
@@ -251,8 +252,8 @@ mod tests {
         Places::new(Limits {
             concurrency: Some(concurrency),
             per_operation,
-            per_caller: None,
             queue: Some(queue),
+            ..Limits::default()
         })
     }
 
@@ -312,10 +313,9 @@ mod tests {
     #[test]
     fn one_place_may_be_what_several_waited_for() {
         let places = Places::new(Limits {
-            concurrency: None,
             per_operation: Some(1),
             per_caller: Some(1),
-            queue: None,
+            ..Limits::default()
         });
         let place = |operation, caller| {
             let entered = places.enter(operation, caller).now_or_never();

@@ -10,6 +10,7 @@ use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use operations_core::error::CallError;
+use operations_core::log::Level;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
@@ -19,6 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::progress::Responses;
 use crate::service::Service;
 use crate::tls::HTTP2;
 
@@ -81,6 +83,13 @@ impl Listener {
             kill: opened.kill.clone(),
         };
         opened.tasks.spawn(accepting.run());
+        let shared = opened.service.shared();
+        for warning in shared.listener_warnings(address) {
+            let properties = [("address", json!(address.to_string()))];
+            shared
+                .logger
+                .log(Level::Warning, "serve", warning, properties);
+        }
         Ok(opened)
     }
 
@@ -114,6 +123,7 @@ impl Listener {
             self.tasks.wait().await;
             hub.wait().await;
         }
+        self.service.shared().mcp.close().await;
     }
 }
 
@@ -259,8 +269,16 @@ impl Talk {
             stop,
             kill,
         } = self;
-        let options = &Arc::clone(service.shared()).options;
-        let answer = TowerToHyperService::new(service);
+        let shared = Arc::clone(service.shared());
+        let options = &shared.options;
+        let responses = Responses::default();
+        let answer = TowerToHyperService::new(service.of_connection(responses.clone()));
+        let stalled = async {
+            match options.write_timeout {
+                Some(limit) => responses.stalled(limit).await,
+                None => std::future::pending().await,
+            }
+        };
         let stream = TokioIo::new(stream);
         if is_http2 {
             let connection = http2::Builder::new(TokioExecutor::new())
@@ -270,7 +288,8 @@ impl Talk {
                 .keep_alive_interval(options.request_timeout)
                 .keep_alive_timeout(options.request_timeout)
                 .serve_connection(stream, answer);
-            return serve(connection, http2::Connection::graceful_shutdown, stop, kill).await;
+            let serving = serve(connection, http2::Connection::graceful_shutdown, stop, kill);
+            return unless_stalled(serving, stalled).await;
         }
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -279,13 +298,17 @@ impl Talk {
             .serve_connection(stream, answer)
             // To WebSocket, at the hub's door.
             .with_upgrades();
-        serve(
-            connection,
-            http1::UpgradeableConnection::graceful_shutdown,
-            stop,
-            kill,
-        )
-        .await;
+        let shut_down = http1::UpgradeableConnection::graceful_shutdown;
+        unless_stalled(serve(connection, shut_down, stop, kill), stalled).await;
+    }
+}
+
+/// Serves a connection until its end, or until its client has stopped to read. To drop it aborts its calls.
+async fn unless_stalled(serving: impl Future<Output = ()>, stalled: impl Future<Output = ()>) {
+    tokio::select! {
+        biased;
+        () = serving => {}
+        () = stalled => {}
     }
 }
 

@@ -16,6 +16,8 @@ const MOST_OPERATIONS: usize = 500;
 const MOST_LIMITS: usize = 500;
 /// Whose series the rest shares. No operation has this id: ids have a dot.
 const OTHER: &str = "other";
+/// Where limits are set whose name is the id of an operation (`facade/registry/limits.ts`).
+const OPERATION_SCOPE: &str = "operation";
 
 /// The upper ends of the buckets of durations, in seconds.
 const BUCKETS: [f64; 11] = [
@@ -86,21 +88,49 @@ impl Metrics {
         Arc::clone(all.entry(operation_id.to_owned()).or_default())
     }
 
-    /// All series as text, and those of limits.
-    pub fn write(&self, text: &mut String, limits: Vec<Stats>) {
+    /// All series as text, and those of limits. Operations that the reader may not see are added up.
+    pub fn write(&self, text: &mut String, limits: Vec<Stats>, is_visible: impl Fn(&str) -> bool) {
         let all = reading(&self.by_operation);
-        let mut named: Vec<(&str, &Arc<Series>)> = all
+        let (mut named, hidden): (Vec<_>, Vec<_>) = all
             .iter()
             .map(|(id, series)| (id.as_str(), series))
-            .collect();
+            .partition(|(id, _)| is_visible(id));
         named.sort_unstable_by_key(|(id, _)| *id);
-        if all.len() >= MOST_OPERATIONS {
-            named.push((OTHER, &self.other));
+        let other = Arc::new(Series::default());
+        if !hidden.is_empty() || all.len() >= MOST_OPERATIONS {
+            for series in hidden
+                .iter()
+                .map(|(_, series)| *series)
+                .chain([&self.other])
+            {
+                other.add(series);
+            }
+            named.push((OTHER, &other));
         }
         write_calls(text, &named);
         drop(all);
-        if !limits.is_empty() {
-            write_limits(text, &bounded(limits));
+        // The other scopes are names that the operator gave.
+        let (mut shown, hidden): (Vec<_>, Vec<_>) = limits
+            .into_iter()
+            .partition(|each| each.scope != OPERATION_SCOPE || is_visible(&each.name));
+        let beyond = shown.split_off(shown.len().min(MOST_LIMITS));
+        shown.extend(sum(beyond.into_iter().chain(hidden)));
+        if !shown.is_empty() {
+            write_limits(text, &shown);
+        }
+    }
+}
+
+impl Series {
+    fn add(&self, other: &Self) {
+        let add = |sum: &AtomicU64, number: &AtomicU64| {
+            sum.fetch_add(number.load(Ordering::Relaxed), Ordering::Relaxed);
+        };
+        add(&self.running, &other.running);
+        add(&self.took, &other.took);
+        let counts = self.outcomes.iter().chain(&self.buckets);
+        for (sum, number) in counts.zip(other.outcomes.iter().chain(&other.buckets)) {
+            add(sum, number);
         }
     }
 }
@@ -214,29 +244,28 @@ fn write_calls(text: &mut String, all: &[(&str, &Arc<Series>)]) {
     }
 }
 
-/// Limits beyond the number that have series of their own are added up.
-fn bounded(mut limits: Vec<Stats>) -> Vec<Stats> {
-    if limits.len() <= MOST_LIMITS {
-        return limits;
-    }
-    let mut sum = Stats {
-        scope: OTHER.to_owned(),
-        name: OTHER.to_owned(),
-        ..Stats::default()
-    };
-    for each in limits.split_off(MOST_LIMITS) {
-        sum.running += each.running;
-        sum.waiting += each.waiting;
-        sum.overrunning += each.overrunning;
-        sum.admitted += each.admitted;
-        sum.refused = Refused {
-            overloaded: sum.refused.overloaded + each.refused.overloaded,
-            rate_limited: sum.refused.rate_limited + each.refused.rate_limited,
-            circuit_open: sum.refused.circuit_open + each.refused.circuit_open,
-        };
-    }
-    limits.push(sum);
+/// Limits that have no series of their own, added up.
+fn sum(limits: impl Iterator<Item = Stats>) -> Option<Stats> {
     limits
+        .reduce(|sum, each| Stats {
+            running: sum.running + each.running,
+            waiting: sum.waiting + each.waiting,
+            overrunning: sum.overrunning + each.overrunning,
+            admitted: sum.admitted + each.admitted,
+            refused: Refused {
+                overloaded: sum.refused.overloaded + each.refused.overloaded,
+                rate_limited: sum.refused.rate_limited + each.refused.rate_limited,
+                circuit_open: sum.refused.circuit_open + each.refused.circuit_open,
+            },
+            ..Stats::default()
+        })
+        .map(|sum| Stats {
+            scope: OTHER.to_owned(),
+            name: OTHER.to_owned(),
+            breaker: None,
+            opened: None,
+            ..sum
+        })
 }
 
 fn write_limits(text: &mut String, limits: &[Stats]) {
@@ -335,7 +364,7 @@ mod tests {
             call.end(&Ok::<(), CallError>(()));
         }
         let mut text = String::new();
-        metrics.write(&mut text, Vec::new());
+        metrics.write(&mut text, Vec::new(), |_| true);
         let series = text
             .lines()
             .filter(|line| line.starts_with("operations_calls_total"));
@@ -351,7 +380,7 @@ mod tests {
         let metrics = Metrics::default();
         drop(metrics.call("a.\"} 1\nevil{b=\"\\"));
         let mut text = String::new();
-        metrics.write(&mut text, Vec::new());
+        metrics.write(&mut text, Vec::new(), |_| true);
         assert!(
             text.contains(
                 r#"operations_calls_total{operation="a.\"} 1\nevil{b=\"\\",outcome="ABORTED"} 1"#
@@ -370,7 +399,7 @@ mod tests {
             ..Stats::default()
         });
         let mut text = String::new();
-        Metrics::default().write(&mut text, limits.collect());
+        Metrics::default().write(&mut text, limits.collect(), |_| true);
         assert!(
             text.contains("operations_limit_admitted_total{scope=\"other\",name=\"other\"} 6\n"),
             "{text}"

@@ -44,6 +44,12 @@ pub struct Options {
     /// How long a call may take; nothing for as long as it likes.
     #[serde(default, deserialize_with = "duration")]
     pub timeout: Option<Duration>,
+    /// How many bytes of requests and responses are held in memory.
+    #[serde(default = "unlimited")]
+    pub max_buffered_bytes: usize,
+    /// How long a client may read nothing of a response; nothing for as long as it likes.
+    #[serde(default, deserialize_with = "duration")]
+    pub write_timeout: Option<Duration>,
     /// How long a client may take for its headers, and again for its body.
     #[serde(deserialize_with = "some_duration")]
     pub request_timeout: Duration,
@@ -51,6 +57,9 @@ pub struct Options {
     pub request_headers: Vec<String>,
     /// Headers of an upstream answer that callers get to see.
     pub response_headers: Vec<String>,
+    /// Whether each request gets a log line.
+    #[serde(default)]
+    pub access_log: bool,
     /// How much is done at a time.
     #[serde(flatten)]
     pub limits: Limits,
@@ -72,6 +81,21 @@ pub struct Limits {
     /// How many wait.
     #[serde(default)]
     pub queue: Option<usize>,
+    /// Streams at a time, which have no end that others could wait for: they are no part of `concurrency`.
+    #[serde(default)]
+    pub streams: Option<usize>,
+}
+
+impl Limits {
+    /// The limits of streams: those of calls, where there are no others. None of them waits.
+    #[must_use]
+    pub fn of_streams(&self) -> Self {
+        Self {
+            concurrency: self.streams.or(self.concurrency),
+            queue: Some(0),
+            ..self.clone()
+        }
+    }
 }
 
 /// The doors that are open.
@@ -111,6 +135,9 @@ pub struct HubDoor {
     /// Somebody decides which operations of spokes are taken.
     #[serde(default)]
     pub has_accept: bool,
+    /// As for [`HttpDoor`].
+    #[serde(default)]
+    pub expose_errors: bool,
 }
 
 /// A page to look at operations and to call them.
@@ -144,16 +171,30 @@ pub struct McpDoor {
     /// How calls are kept that outlast their requests; nothing where there are none.
     #[serde(default)]
     pub tasks: Option<TaskOptions>,
+    /// As for [`HttpDoor`].
+    #[serde(default)]
+    pub expose_errors: bool,
 }
 
 /// Plain HTTP.
 #[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct HttpDoor {
     /// Where it is: begins with a slash and does not end with one, but for the root, which is empty.
     pub path: String,
     /// What the document says about the whole.
     #[serde(default = "some_info")]
     pub info: Map<String, Value>,
+    /// Whether callers read the messages of exceptions that handlers did not expect.
+    #[serde(default)]
+    pub expose_errors: bool,
+}
+
+impl Doors {
+    /// Whether callers at the MCP door read the messages of exceptions.
+    pub(crate) fn mcp_exposes_errors(&self) -> bool {
+        self.mcp.as_ref().is_some_and(|door| door.expose_errors)
+    }
 }
 
 impl HttpDoor {
@@ -187,6 +228,10 @@ impl Options {
             CallError::invalid(format!("serve: the options cannot be used: {error}"))
         })
     }
+}
+
+fn unlimited() -> usize {
+    usize::MAX
 }
 
 /// Milliseconds; zero is for ever.

@@ -1,6 +1,7 @@
 //! One service for every request, whoever brings it: where it may come from, and which door it is for.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -23,8 +24,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::access_log::{AccessLine, CallerId};
 use crate::allowed::{Allowed, Stranger};
 use crate::body::{self, Body, BodyError};
+use crate::budget::{ByteBudget, exhausted};
 use crate::call::Calls;
 use crate::challenge::{self, InvalidToken};
 use crate::cors::Cors;
@@ -34,8 +37,9 @@ use crate::door::http::problem;
 use crate::failure;
 use crate::host::Host;
 use crate::identity::{Caller, Identities, Unknown};
-use crate::limits::Places;
 use crate::options::Options;
+use crate::progress::Responses;
+use crate::ready;
 use crate::spilled::Downloads;
 use crate::stats::Stats;
 use crate::upstream::AllowedHeaders;
@@ -64,12 +68,14 @@ pub struct Shared {
     pub calls: Calls,
     /// What was counted.
     pub stats: Stats,
+    /// Bytes that are held for clients.
+    pub bytes: Arc<ByteBudget>,
     /// Where log lines go.
     pub logger: Logger,
     /// Cancelled when the server is to end: streams end then, calls may go on for a while.
     pub closing: CancellationToken,
     allowed: Allowed,
-    identities: Identities,
+    pub(crate) identities: Identities,
     /// Who does what the registry cannot.
     pub(crate) host: Arc<Host>,
     pub(crate) mcp: door::mcp::State,
@@ -100,6 +106,8 @@ pub struct Exchange {
 #[derive(Debug, Clone)]
 pub struct Service {
     shared: Arc<Shared>,
+    /// Those of the connection that it answers.
+    responses: Option<Responses>,
 }
 
 impl Service {
@@ -119,12 +127,13 @@ impl Service {
             options.allowed_hosts.clone(),
             options.allowed_origins.clone(),
         );
-        let places = Places::new(options.limits.clone());
         let headers = AllowedHeaders::new(&options.response_headers);
         Ok(Self {
+            responses: None,
             shared: Arc::new(Shared {
-                calls: Calls::new(registry, Arc::clone(&host), places, headers),
+                calls: Calls::new(registry, Arc::clone(&host), &options.limits, headers),
                 stats: Stats::default(),
+                bytes: ByteBudget::new(options.max_buffered_bytes),
                 logger,
                 closing: CancellationToken::new(),
                 allowed,
@@ -146,6 +155,15 @@ impl Service {
         &self.shared
     }
 
+    /// The same for one connection, whose responses are watched.
+    #[must_use]
+    pub fn of_connection(&self, responses: Responses) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            responses: Some(responses),
+        }
+    }
+
     /// Answers a request. Dropping this ends the work on it.
     ///
     /// # Errors
@@ -156,17 +174,31 @@ impl Service {
         let _counted = shared.stats.request();
         let (head, body) = request.into_parts();
         let request_id = request_id(&head);
+        // Until there is a response: the body waits, or is worked on.
+        let reserved = Arc::new(shared.bytes.hold());
+        let body = body.incoming(Arc::clone(&reserved));
+        let mut line =
+            (shared.options.access_log).then(|| AccessLine::new(shared, &head, &request_id));
         let work = AssertUnwindSafe(shared.route(head, body, &request_id)).catch_unwind();
-        let mut answer = work.await.unwrap_or_else(|payload| {
+        let answer = work.await.unwrap_or_else(|payload| {
             let error = CallError::from_panic(&*payload);
             shared.log_failure(&request_id, &error);
             Ok(problem::of(
-                &failure::masked(error),
+                &failure::masked(error, false),
                 StatusCode::INTERNAL_SERVER_ERROR,
                 &request_id,
             ))
         })?;
+        drop(reserved);
+        let (head, body) = answer.into_parts();
+        let mut answer = match body.outgoing(&shared.bytes, self.responses.as_ref()) {
+            Ok(body) => Response::from_parts(head, body),
+            Err(_) => without_body(head, overloaded(&exhausted("unknown"), &request_id)),
+        };
         shared.stats.answered(answer.status());
+        if let Some(line) = &mut line {
+            line.answered(&answer);
+        }
         if let Ok(value) = HeaderValue::from_str(&request_id) {
             answer.headers_mut().insert("x-request-id", value);
         }
@@ -180,8 +212,12 @@ impl Shared {
         if head.uri.path() == "/health" {
             return Ok(self.health());
         }
+        if head.uri.path() == "/ready" {
+            return Ok(ready::answer(self, &head).await);
+        }
         if let Err(stranger) = self.allowed.check(&head) {
-            return Ok(refused(stranger, request_id));
+            let page = self.linked_page(&head, stranger, request_id);
+            return Ok(page.unwrap_or_else(|| refused(stranger, request_id)));
         }
         let Some(cors) = &self.options.cors else {
             return self.admit(head, body, request_id).await;
@@ -195,6 +231,21 @@ impl Shared {
             cors.add(&mut response, &origin);
         }
         Ok(response)
+    }
+
+    /// A link on any page may lead to the explorer, whose files show nothing by themselves.
+    fn linked_page(
+        &self,
+        head: &Parts,
+        stranger: Stranger,
+        request_id: &str,
+    ) -> Option<Response<Body>> {
+        let mode = head.headers.get("sec-fetch-mode");
+        let is_link = stranger == Stranger::Origin
+            && !head.headers.contains_key(ORIGIN)
+            && mode.is_some_and(|mode| mode == "navigate");
+        let door = self.options.doors.explorer.as_ref().filter(|_| is_link)?;
+        self.explorer.answer(door, head, request_id)
     }
 
     /// Finds out who calls, and hands them to their door.
@@ -225,12 +276,20 @@ impl Shared {
             Ok(caller) => caller,
             Err(unknown) => return Ok(self.unknown(unknown, request_id)),
         };
-        if head.uri.path() == "/metrics" {
-            let mut response = self.metrics_for(&caller, request_id);
+        let is_metrics = head.uri.path() == "/metrics";
+        if caller.identity.is_none() && self.requires_identity(is_metrics) {
+            let mut response = identity_required(request_id);
             challenge::add(&mut response, oauth);
             return Ok(response);
         }
+        if is_metrics {
+            return Ok(self.metrics_for(&caller).await);
+        }
+        if self.bytes.is_exhausted() {
+            return Ok(overloaded(&exhausted("none"), request_id));
+        }
         let path = head.uri.path().to_owned();
+        let id = caller.identity.as_ref().map(|identity| identity.id.clone());
         let exchange = Exchange {
             head,
             body,
@@ -240,11 +299,17 @@ impl Shared {
         };
         let mut response = self.through_door(exchange, &path).await?;
         challenge::add(&mut response, oauth);
+        if let Some(id) = id.filter(|_| self.options.access_log) {
+            response.extensions_mut().insert(CallerId(id));
+        }
         Ok(response)
     }
 
     /// The futures of doors are boxed: they are large, and would be moved with every future around them.
     async fn through_door(self: &Arc<Self>, exchange: Exchange, path: &str) -> Answered {
+        if body::is_encoded(&exchange.head.headers) {
+            return Ok(problem::encoded(&exchange.request_id));
+        }
         if let Some(door) = &self.options.doors.explorer
             && door::explorer::is_listing(door, path)
         {
@@ -334,21 +399,62 @@ impl Shared {
         response
     }
 
-    /// How busy a server is, is nothing for strangers, where it knows who is none.
-    fn metrics_for(&self, caller: &Caller, request_id: &str) -> Response<Body> {
-        if self.identities.can_tell() && caller.identity.is_none() {
-            let message = "Metrics are for callers with an identity";
-            let error = CallError::new(InfrastructureErrorCode::AccessDenied, message)
-                .with_details(json!({ "delivery": "none" }));
-            return problem::of(&error, StatusCode::UNAUTHORIZED, request_id);
-        }
-        self.metrics()
+    /// Counters require an identity where identities are configured.
+    pub(crate) fn may_read_metrics(&self, caller: &Caller) -> bool {
+        caller.identity.is_some() || !self.requires_identity(true)
     }
 
-    fn metrics(&self) -> Response<Body> {
+    /// Whether callers without an identity are refused. `anonymous` opens the doors, but never what only operators need.
+    pub(crate) fn requires_identity(&self, is_for_operators: bool) -> bool {
+        self.identities.can_tell() && (is_for_operators || !self.options.identity.anonymous)
+    }
+
+    /// Whether a request may read what only operators need.
+    pub(crate) async fn is_operator(&self, head: &Parts) -> bool {
+        if self.allowed.check(head).is_err() {
+            return false;
+        }
+        if !self.requires_identity(true) {
+            return true;
+        }
+        let known_by = clock::now() + 60_000.0;
+        let caller = self.identities.of(head, &self.host, known_by).await;
+        caller.is_ok_and(|caller| caller.identity.is_some())
+    }
+
+    /// What an operator should know about a listener on this address.
+    #[must_use]
+    pub fn listener_warnings(&self, address: SocketAddr) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if !address.ip().is_loopback()
+            && !self.identities.can_tell()
+            && !self.options.identity.anonymous
+        {
+            warnings.push(format!(
+                "Everyone who can reach {address} may call every open operation: nothing says who callers are. Set tokens or \
+                 identify, or anonymous: true if this is intended"
+            ));
+        }
+        if !self.allowed.allows_address(address) {
+            warnings.push(format!(
+                "The server listens on {address}, but allowedHosts refuses requests for this address with 403. Set \
+                 allowedHosts to the names and addresses that clients use"
+            ));
+        }
+        warnings
+    }
+
+    async fn metrics_for(&self, caller: &Caller) -> Response<Body> {
         let (_, waiting) = self.calls.counts();
         let mut text = self.stats.to_prometheus(waiting);
-        self.calls.write_metrics(&mut text);
+        // As in lists. Where these cannot be had, nothing is named.
+        let is_served = |id: &str| self.calls.operation(id).is_some();
+        let visible = match self.http.current(self).await {
+            Ok(routes) => routes.ids_for(caller.identity.as_ref(), is_served),
+            Err(_) => Vec::new(),
+        };
+        let visible = visible.into_iter().collect();
+        self.calls.write_metrics(&mut text, &visible);
         let mut response = Response::new(body::full(text));
         let headers = response.headers_mut();
         let media_type = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
@@ -357,9 +463,13 @@ impl Shared {
         response
     }
 
-    /// Tells the operator of an error that the client sees another one of.
-    pub fn log_masked(&self, request_id: &str, error: &CallError) {
-        if failure::is_masked(error) {
+    /// Logs an error whose message the client does not see. The host has logged its own exceptions, with their stacks; those
+    /// of peers have details.
+    pub fn log_masked(&self, request_id: &str, error: &CallError, exposes: bool) {
+        let is_logged = error.is_internal && error.details.is_none();
+        let is_hidden =
+            failure::is_masked(error, exposes) || failure::refused_source(error).is_some();
+        if is_hidden && !is_logged {
             self.log_failure(request_id, error);
         }
     }
@@ -384,6 +494,31 @@ impl Shared {
         let message = format!("A served call failed: {}", error.message);
         self.logger.log(Level::Error, "serve", message, properties);
     }
+}
+
+/// A refusal in place of a response whose body cannot be held. What browsers need to read it stays.
+fn without_body(head: http::response::Parts, mut refusal: Response<Body>) -> Response<Body> {
+    let for_browsers = head.headers.iter().filter(|(name, _)| {
+        **name == http::header::VARY || name.as_str().starts_with("access-control-")
+    });
+    for (name, value) in for_browsers {
+        refusal.headers_mut().append(name, value.clone());
+    }
+    *refusal.extensions_mut() = head.extensions;
+    refusal
+}
+
+/// The server has too much to do.
+pub(crate) fn overloaded(error: &CallError, request_id: &str) -> Response<Body> {
+    problem::of_call(error, StatusCode::SERVICE_UNAVAILABLE, "", request_id)
+}
+
+fn identity_required(request_id: &str) -> Response<Body> {
+    let message = "Access denied: identity required. Send credentials that this server knows, such as a token in the header \
+                   Authorization: Bearer <token>";
+    let error = CallError::new(InfrastructureErrorCode::AccessDenied, message)
+        .with_details(json!({ "delivery": "none" }));
+    problem::of(&error, StatusCode::UNAUTHORIZED, request_id)
 }
 
 /// What is left of a path below another; nothing if it is not below it.
@@ -435,7 +570,7 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let service = self.clone();
-        let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
+        let request = request.map(|body| Body::new(body.map_err(Into::into)));
         async move { service.handle(request).await }.boxed()
     }
 }

@@ -16,7 +16,6 @@ use serde_json::json;
 use crate::call::Calls;
 use crate::host::Host;
 use crate::identity::Caller;
-use crate::limits::Places;
 use crate::options::Limits;
 use crate::peer_calls;
 use crate::upstream::AllowedHeaders;
@@ -54,14 +53,13 @@ impl SpokeCalls {
     }
 
     /// Serves a registry, within these limits.
-    pub fn serve(&self, registry: Arc<Registry>, limits: Limits) {
+    pub fn serve(&self, registry: Arc<Registry>, limits: &Limits) {
         let mut calls = writing(&self.calls);
         if calls.is_none() {
-            let places = Places::new(limits);
             let host = Arc::clone(&self.host);
             // The hub decides what its clients see.
             let headers = AllowedHeaders::all();
-            *calls = Some(Arc::new(Calls::new(registry, host, places, headers)));
+            *calls = Some(Arc::new(Calls::new(registry, host, limits, headers)));
         }
     }
 

@@ -63,7 +63,7 @@ impl AllowedHeaders {
     }
 
     /// An error about an upstream server or its answer: without the server's address, and with only the allowed headers in its
-    /// details. What the server said (`body`) is what the operation answers, and stays.
+    /// details. What the server said (`body`) is what the operation answers, and stays, up to a length.
     #[must_use]
     pub fn in_error(&self, mut error: CallError) -> CallError {
         let (Some(details), Some(names)) = (&mut error.details, &self.0) else {
@@ -80,6 +80,11 @@ impl AllowedHeaders {
                 headers.retain(|name, _| names.iter().any(|allowed| allowed == name));
             }
         }
+        if details.get("statusCode").is_some()
+            && let Some(body) = details.get_mut("body")
+        {
+            cut(body);
+        }
         // Errors of handlers that say nothing about a delivery may have a host of their own.
         if details.get("delivery").is_some()
             && let Some(details) = details.as_object_mut()
@@ -89,6 +94,23 @@ impl AllowedHeaders {
             error.message = without_host(&error.message, host);
         }
         error
+    }
+}
+
+/// How much of the body of an upstream error is relayed.
+const MOST_BODY_BYTES: usize = 4 * 1024;
+
+/// Cuts what an upstream server said. A value whose JSON is too long becomes the beginning of that text.
+fn cut(body: &mut Value) {
+    let text = match &*body {
+        Value::String(text) => Cow::Borrowed(text.as_str()),
+        other => Cow::Owned(other.to_string()),
+    };
+    if text.len() > MOST_BODY_BYTES {
+        // No character has more than four bytes.
+        let mut ends = (MOST_BODY_BYTES - 3..=MOST_BODY_BYTES).rev();
+        let start = ends.find_map(|end| text.get(..end));
+        *body = format!("{}...", start.unwrap_or_default()).into();
     }
 }
 

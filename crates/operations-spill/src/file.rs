@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::Spilled;
 use crate::ledger::Kept;
 use crate::private;
+use crate::settings::SpillSettings;
 use crate::store::SpillStore;
 
 /// What is written at once.
@@ -66,8 +67,8 @@ impl SpillFile {
     /// # Errors
     /// When the disk refuses.
     pub async fn create(store: &Arc<SpillStore>) -> Result<Self, CallError> {
-        let dir = store.settings.dir.clone();
-        let open = blocking(move || new_file(&dir)).await?;
+        let settings = store.settings.clone();
+        let open = blocking(move || new_file(&settings)).await?;
         Ok(Self {
             store: Arc::clone(store),
             path: open.unfinished.path.clone(),
@@ -186,9 +187,9 @@ async fn blocking<T: Send + 'static>(
 }
 
 /// A file of its own in a folder of our own. Its name cannot be guessed: to know it is to have been told.
-fn new_file(dir: &Path) -> std::io::Result<Open> {
+fn new_file(SpillSettings { dir, owner, .. }: &SpillSettings) -> std::io::Result<Open> {
     private::folder(dir)?;
-    let path = dir.join(Uuid::new_v4().simple().to_string());
+    let path = dir.join(format!("{owner}-{}", Uuid::new_v4().simple()));
     let file = private::new_file(&path)?;
     Ok(Open {
         file,
@@ -211,12 +212,12 @@ mod tests {
 
     use super::*;
     use crate::ledger::Ledger;
-    use crate::settings::SpillSettings;
 
     fn store(dir: &Path) -> Arc<SpillStore> {
         let settings = SpillSettings {
             over: 1,
             dir: dir.to_owned(),
+            owner: "test".to_owned(),
             keep: Duration::from_secs(600),
             quota: 1_000_000_000,
         };

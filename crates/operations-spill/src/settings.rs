@@ -15,6 +15,8 @@ pub struct SpillSettings {
     pub over: usize,
     /// The folder of the files.
     pub dir: PathBuf,
+    /// What the names of the files begin with: who has made them.
+    pub owner: String,
     /// How long a file stays.
     pub keep: Duration,
     /// Bytes of all files together.
@@ -25,6 +27,7 @@ pub struct SpillSettings {
 struct Raw {
     over: f64,
     dir: String,
+    owner: String,
     keep: f64,
     quota: f64,
 }
@@ -40,6 +43,7 @@ impl SpillSettings {
         Ok(Self {
             over: size(raw.over),
             dir: raw.dir.into(),
+            owner: raw.owner,
             keep: milliseconds(raw.keep),
             quota: whole(raw.quota),
         })

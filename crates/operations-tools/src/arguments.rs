@@ -1,5 +1,7 @@
 //! A model's arguments as it wrote them.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 /// Characters shown around the place where JSON breaks.
@@ -26,6 +28,16 @@ pub fn read_arguments(text: &str) -> Result<Value, String> {
         Ok(Value::Bool(_)) => Err(no_object("a boolean")),
         Ok(Value::Number(_)) => Err(no_object("a number")),
         Err(error) => Err(broken(trimmed, &error)),
+    }
+}
+
+/// The JSON in what a model wrote, without what some models put around it.
+#[must_use]
+pub fn json_text(text: &str) -> Cow<'_, str> {
+    let trimmed = without_fence(text.trim());
+    match serde_json::from_str::<String>(trimmed) {
+        Ok(inner) => inner.into(),
+        Err(_) => trimmed.into(),
     }
 }
 

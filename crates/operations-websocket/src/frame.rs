@@ -233,13 +233,9 @@ pub fn aborted(request_id: &str) -> String {
 /// A call has failed.
 #[must_use]
 pub fn error(request_id: &str, error: &CallError) -> String {
-    let mut payload = json!({
-        "requestId": request_id,
-        "code": error.code,
-        "message": error.message,
-    });
-    if let (Some(details), Some(payload)) = (&error.details, payload.as_object_mut()) {
-        payload.insert("details".to_owned(), details.clone());
+    let mut payload = json!(error);
+    if let Some(payload) = payload.as_object_mut() {
+        payload.insert("requestId".to_owned(), request_id.into());
     }
     write(EventType::Error.as_str(), "", &payload.to_string())
 }

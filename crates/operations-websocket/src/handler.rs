@@ -9,6 +9,7 @@ use operations_core::call::was_aborted;
 use operations_core::error::{CallError, Failure};
 use operations_core::json::Document;
 use operations_core::registry::{Context, Handler, Outcome, Produced};
+use serde_json::json;
 
 use crate::peer::{Outbound, Peer, Subscription, Told};
 
@@ -26,7 +27,8 @@ impl PeerHandler {
         Outbound {
             operation_id: self.operation_id.clone(),
             input: input.map(|input| input.text().to_owned()),
-            identity: context.identity_text.clone(),
+            // The declared fields only: whatever else the host knows of the caller, a token say, is not for peers.
+            identity: context.identity.as_ref().map(|it| json!(it).to_string()),
             metadata: context.passed_on.clone(),
             parent_request_id: context.request_id.clone(),
             deadline: context.deadline,

@@ -26,6 +26,9 @@ pub const MOST_MALFORMED: u64 = 100;
 /// Calls of the other end that are worked on, or wait, at a time.
 pub const MOST_CALLS: usize = 16_384;
 
+/// Bytes of the calls of the other end that are worked on, or wait, at a time; at least one frame of the largest size.
+pub const CALL_BYTES: usize = 32 * 1024 * 1024;
+
 /// Calls that may wait for a connection; more are refused. The default.
 pub const MOST_WAITING: usize = 100_000;
 

@@ -59,6 +59,15 @@ pub fn too_many_calls(operation_id: &str, limit: usize) -> CallError {
     lost("overloaded", "none", operation_id, message)
 }
 
+/// The calls that the other end has under way hold too much already.
+#[must_use]
+pub fn too_many_call_bytes(operation_id: &str, limit: usize) -> CallError {
+    let message = format!(
+        "The call of {operation_id} was refused: the calls of this connection that are under way may have {limit} bytes in all. Try again later"
+    );
+    lost("overloaded", "none", operation_id, message)
+}
+
 /// The other end asks, or offers, too much at a time.
 #[must_use]
 pub fn too_many_questions(limit: usize) -> CallError {

@@ -37,7 +37,7 @@ pub struct Peer {
     /// There is room for streams again.
     room: Notify,
     /// Something is due earlier than the clock knows.
-    clock: Notify,
+    clock: Arc<Notify>,
     over: CancellationToken,
 }
 
@@ -55,23 +55,30 @@ impl Peer {
             state: Mutex::new(State::new(name)),
             outgoing: Notify::new(),
             room: Notify::new(),
-            clock: Notify::new(),
+            clock: Arc::default(),
             over: CancellationToken::new(),
         });
-        let clock = Arc::downgrade(&peer);
+        let (ticked, clock) = (Arc::downgrade(&peer), Arc::clone(&peer.clock));
         let over = peer.over.clone();
         tokio::spawn(async move {
+            // The peer is not held while this waits: it goes with the last who has it.
+            let next_due = || {
+                let peer = ticked.upgrade()?;
+                Some(locked(&peer.state).pending.next_due())
+            };
             let ticking = async {
-                while let Some(peer) = clock.upgrade() {
-                    let due = locked(&peer.state).pending.next_due();
-                    match due {
-                        None => peer.clock.notified().await,
-                        Some(due) => tokio::select! {
-                            () = peer.clock.notified() => {}
-                            () = sleep(clock::until(due)) => peer.act(|now, state, waking| {
+                while let Some(due) = next_due() {
+                    let Some(due) = due else {
+                        clock.notified().await;
+                        continue;
+                    };
+                    tokio::select! {
+                        () = clock.notified() => {}
+                        () = sleep(clock::until(due)) => if let Some(peer) = ticked.upgrade() {
+                            peer.act(|now, state, waking| {
                                 let effects = state.pending.tick(now);
                                 state.carry_out(effects, None, waking);
-                            }),
+                            });
                         },
                     }
                 }
@@ -401,10 +408,27 @@ impl Peer {
     }
 }
 
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // Ends the task of its clock.
+        self.over.cancel();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::limits::MOST_BYTES_WAITING;
+
+    #[tokio::test]
+    async fn a_peer_is_freed_with_its_last_handle() {
+        let peer = Peer::new("ada");
+        // Its clock waits.
+        tokio::task::yield_now().await;
+        let freed = Arc::downgrade(&peer);
+        drop(peer);
+        assert!(freed.upgrade().is_none());
+    }
 
     #[tokio::test]
     async fn who_answers_what_nobody_asked_has_to_read_what_it_is_told() {

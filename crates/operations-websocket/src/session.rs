@@ -10,7 +10,7 @@ mod end;
 mod listing;
 mod offers;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
@@ -33,7 +33,8 @@ pub use end::End;
 
 use crate::frame::{self, About, Frame};
 use crate::limits::{
-    ALL_OFFER_BYTES, LAST_WORDS, LIST_BYTES, MOST_LISTS, MOST_MALFORMED, PROTOCOL, WAITING_BYTES,
+    ALL_OFFER_BYTES, CALL_BYTES, LAST_WORDS, LIST_BYTES, MOST_LISTS, MOST_MALFORMED, PROTOCOL,
+    WAITING_BYTES,
 };
 use crate::loss;
 use crate::peer::Peer;
@@ -92,6 +93,8 @@ pub struct Session {
     settings: Settings,
     /// Calls of the other end.
     running: Mutex<Table<String, Arc<Running>>>,
+    /// A permit for each byte of these calls.
+    call_bytes: Arc<Semaphore>,
     tasks: TaskTracker,
     offers: Offers,
     /// Questions and offers of the other end that may be worked on at a time: each can hold all operations.
@@ -100,6 +103,13 @@ pub struct Session {
     closing: CancellationToken,
     /// It is over.
     over: CancellationToken,
+    /// Why it was closed here.
+    closed: OnceLock<&'static str>,
+}
+
+/// How many bytes the calls of the other end may have in all.
+fn call_bytes(settings: &Settings) -> usize {
+    CALL_BYTES.max(settings.max_frame_bytes)
 }
 
 /// Ends a session whose connection is not driven any more.
@@ -124,13 +134,21 @@ impl Session {
             peer,
             serving,
             offers: Offers::new(settings.offer_time),
+            call_bytes: Arc::new(Semaphore::new(call_bytes(&settings))),
             settings,
             running: Mutex::default(),
             tasks: TaskTracker::new(),
             places: Arc::new(Semaphore::new(MOST_LISTS)),
             closing,
             over: CancellationToken::new(),
+            closed: OnceLock::new(),
         })
+    }
+
+    /// Ends the connection and the calls of the other end, which is told why.
+    pub fn close(&self, why: &'static str) {
+        let _ = self.closed.set(why);
+        self.end();
     }
 
     /// How many calls of the other end are under way.
@@ -208,7 +226,10 @@ impl Session {
             end = writing => end,
             end = self.ending_late_offers() => end,
             () = self.telling_changes() => End::ours(CloseCode::Away, "this side is closing"),
-            () = self.over.cancelled() => End::ours(CloseCode::Policy, "the other side reads too slowly"),
+            () = self.over.cancelled() => {
+                let why = self.closed.get().copied();
+                End::ours(CloseCode::Policy, why.unwrap_or("the other side reads too slowly"))
+            }
         };
         let farewell = async {
             if end.is_heard {

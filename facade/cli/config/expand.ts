@@ -5,7 +5,18 @@ import { configError } from "../exit-codes.js";
 
 /** Options that are numbers or switches. A variable holds a text; for these, the text is what it says. */
 const NOT_TEXTS = new Set([
-  ...["port", "timeout", "connectTimeout", "requestTimeout", "maxResultBytes", "maxTools", "maxBodyBytes"],
+  ...[
+    "port",
+    "timeout",
+    "connectTimeout",
+    "requestTimeout",
+    "writeTimeout",
+    "maxBufferedBytes",
+    "streams",
+    "maxResultBytes",
+    "maxTools",
+    "maxBodyBytes",
+  ],
   ...["maxResponseBytes", "maxDocumentBytes", "maxNameLength", "concurrency", "perOperation", "perCaller"],
   ...["queue", "overrun", "retry", "retries", "delay", "maxDelay", "over", "keep", "quota", "maxRetries"],
   ...[

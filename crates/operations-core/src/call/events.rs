@@ -232,7 +232,12 @@ impl<'a> CallEvent<'a> {
     /// When it has no code or no message.
     pub fn read_error(payload: &Object<'_>) -> Result<CallError, Refusal> {
         let (code, message) = (text(payload, "code")?, text(payload, "message")?);
-        Ok(CallError::told(code, message, payload.get("details")))
+        let error = CallError::told(code, message, payload.get("details"));
+        let is_internal = match payload.get("isInternal") {
+            Some(flag) => flag != "false",
+            None => error.looks_internal(),
+        };
+        Ok(error.with_internal(is_internal))
     }
 
     /// Whose event it is.

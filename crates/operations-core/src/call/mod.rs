@@ -7,6 +7,7 @@
 mod delivery;
 mod due;
 mod events;
+mod input;
 mod outcome;
 mod pending;
 pub mod status;
@@ -17,8 +18,9 @@ pub use delivery::{
     TooLarge, answered, cannot_be_sent, lost, may_have_run, output_cannot_be_sent, with_delivery,
 };
 pub use events::{CallEvent, EventType, Refusal, Refused, RequestedEvent, is_request_id};
+pub use input::{check_input, invalid_input, not_held};
 pub use outcome::{
     malformed_answer, timed_out, too_slow, took_too_long, was_aborted, was_silent, without_response,
 };
 pub use pending::{Answer, Effect, Kind, PendingRequests, Request};
-pub use wire::{holds_bytes, wire_bytes, wire_text};
+pub use wire::{OUTPUT_REFUSED, holds_bytes, wire_bytes, wire_text};

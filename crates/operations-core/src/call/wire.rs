@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 
 use crate::error::CallError;
 
-const BYTES: &str = "$bytes";
+pub(super) const BYTES: &str = "$bytes";
+
+/// How the refusal of an output begins that JSON cannot hold, whichever side wrote it.
+pub const OUTPUT_REFUSED: &str = "The answer cannot be sent";
 
 /// Whether there may be binary data in it. Then it is JavaScript's to restore.
 #[must_use]

@@ -101,10 +101,12 @@ impl Verdict {
             return Self::Neutral;
         }
         match field("statusCode").and_then(Value::as_u64) {
-            Some(429) => return Self::Neutral,
-            Some(500..) => return Self::Failure,
+            Some(429 | 500..) => return Self::Failure,
             Some(_) => return Self::Success,
             None => {}
+        }
+        if field("rpcCode").and_then(Value::as_i64) == Some(RPC_INTERNAL_ERROR) {
+            return Self::Failure;
         }
         match field("delivery").and_then(Value::as_str) {
             Some("none" | "unknown") if !is_own(field("reason")) => Self::Failure,
@@ -113,6 +115,9 @@ impl Verdict {
         }
     }
 }
+
+/// What a JSON-RPC server answers that has failed itself.
+const RPC_INTERNAL_ERROR: i64 = -32603;
 
 /// Reasons that are ours, or the caller's: they say nothing about whoever was asked, if anybody was.
 fn is_own(reason: Option<&Value>) -> bool {

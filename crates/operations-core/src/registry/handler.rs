@@ -27,8 +27,6 @@ pub struct Call {
 pub struct Context {
     /// Who calls.
     pub identity: Option<Identity>,
-    /// The same as JSON, with whatever else is known of them, for handlers that hand it on.
-    pub identity_text: Option<String>,
     /// The name of the call, for handlers that make another one of it.
     pub request_id: Option<String>,
     /// The call that makes this one, as its caller says.
@@ -64,7 +62,6 @@ impl Call {
                 identity: event
                     .identity
                     .and_then(|text| serde_json::from_str(text).ok()),
-                identity_text: event.identity.map(ToOwned::to_owned),
                 request_id: Some(event.request_id.clone()),
                 parent_request_id: event.parent_request_id.clone(),
                 trace: event.trace.as_deref().map(ToOwned::to_owned),

@@ -125,19 +125,16 @@ impl Registry {
     /// Takes an operation in, in place of the one with the same id.
     pub fn set(&self, operation: Operation) {
         let id = operation.spec.id();
-        // A panic cannot leave the map half changed: each use is a single operation on it.
-        let mut operations = writing(&self.operations);
-        operations.insert(id, Arc::new(operation));
-        drop(operations);
+        // A panic cannot leave the map half changed: each use is a single operation on it. What was replaced is dropped when
+        // the lock is free: it may call back.
+        let _replaced = writing(&self.operations).insert(id, Arc::new(operation));
         self.touch();
     }
 
     /// Forgets an operation. Calls that are under way go on.
     pub fn remove(&self, id: &str) {
-        let mut operations = writing(&self.operations);
-        let was_there = operations.shift_remove(id).is_some();
-        drop(operations);
-        if was_there {
+        let removed = writing(&self.operations).shift_remove(id);
+        if removed.is_some() {
             self.limit(id, None);
             self.touch();
         }
@@ -159,10 +156,9 @@ impl Registry {
 
     /// Sets the limits of an operation. Those of calls that are done here hold here; the host sees to those of its own calls.
     pub fn limit(&self, id: &str, limited: Option<Limited>) {
-        let mut limits = writing(&self.limits);
-        match limited {
-            Some(limited) => limits.insert(id.to_owned(), limited),
-            None => limits.remove(id),
+        let _replaced = match limited {
+            Some(limited) => writing(&self.limits).insert(id.to_owned(), limited),
+            None => writing(&self.limits).remove(id),
         };
     }
 

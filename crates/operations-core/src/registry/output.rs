@@ -11,7 +11,7 @@ use super::handler::{Envelope, Produced};
 use super::operation::OutputMode;
 use super::warnings::Warnings;
 use super::{MAX_ERRORS, told};
-use crate::call::{wire_bytes, wire_text};
+use crate::call::{OUTPUT_REFUSED, wire_bytes, wire_text};
 use crate::clock;
 use crate::envelope::EnvelopeParts;
 use crate::error::CallError;
@@ -41,7 +41,7 @@ impl Shaping<'_> {
                 None => self.local((&document).into()),
             },
         }?;
-        wire_text(json, "The answer cannot be sent")
+        wire_text(json, OUTPUT_REFUSED)
     }
 
     fn known(

@@ -542,3 +542,44 @@ async fn an_envelope_of_a_known_source_keeps_its_texts() {
         r#"{"data":{"big":9007199254740992,"n":1.5,"z":0},"meta":{"source":"http","x":1.0}}"#
     );
 }
+
+/// Uses its registry when it is dropped, as callbacks of a host may.
+struct CallsBack(std::sync::Weak<Registry>);
+
+impl Drop for CallsBack {
+    fn drop(&mut self) {
+        if let Some(registry) = self.0.upgrade() {
+            let _ = registry.list();
+        }
+    }
+}
+
+impl Handler for CallsBack {
+    fn call(&self, _: Option<Document>, _: Context) -> BoxFuture<'static, Outcome> {
+        async { Ok(Produced::Value(None)) }.boxed()
+    }
+
+    fn subscribe(&self, _: Option<Document>, _: Context) -> BoxStream<'static, Outcome> {
+        stream::empty().boxed()
+    }
+}
+
+#[test]
+fn a_handler_may_use_its_registry_when_it_is_replaced_or_removed() {
+    let (done, ended) = std::sync::mpsc::channel();
+    // On a thread of its own: what waits for a lock that it holds never ends.
+    std::thread::spawn(move || {
+        let fixture = Fixture::new(OutputMode::Normalise);
+        for _ in 0..2 {
+            let handler = Arc::new(CallsBack(Arc::downgrade(&fixture.registry)));
+            let work = Work::Native(handler);
+            fixture.add("op", json!({}), &Value::Null, &Value::Null, work);
+        }
+        fixture.registry.remove("ns.op");
+        done.send(fixture.registry.list().len()).unwrap();
+    });
+    assert_eq!(
+        ended.recv_timeout(std::time::Duration::from_secs(30)),
+        Ok(0)
+    );
+}

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use operations_core::access::{AccessControl, Identity, enforce_access};
+use operations_core::call::CallEvent;
 use operations_core::envelope::EnvelopeParts;
 use operations_core::error::InfrastructureErrorCode;
 use operations_core::json::{Document, Object};
@@ -121,5 +122,25 @@ fn the_nearest_name_is_found() {
         let names: Vec<&str> = case.names.iter().map(String::as_str).collect();
         let found = nearest_id(&case.wanted, &names);
         assert_eq!(found, case.nearest.as_deref(), "{}", case.wanted);
+    }
+}
+
+#[derive(Deserialize)]
+struct InternalCase {
+    name: String,
+    payload: Value,
+    internal: bool,
+    sent: Option<bool>,
+}
+
+#[test]
+fn errors_that_were_not_meant_for_callers_are_known() {
+    for case in cases::<InternalCase>("internal.json") {
+        let text = case.payload.to_string();
+        let error = CallEvent::read_error(&Object::read(&text).unwrap()).unwrap();
+        assert_eq!(error.is_internal, case.internal, "{}", case.name);
+        let sent: Value = serde_json::to_value(&error).unwrap();
+        let sent = sent.get("isInternal").and_then(Value::as_bool);
+        assert_eq!(sent, case.sent, "{}", case.name);
     }
 }

@@ -378,6 +378,10 @@ impl Members {
         if about == "0" {
             return Ok(String::new());
         }
+        if about.starts_with('"') {
+            about.clone_into(&mut self.id);
+            return Ok(String::new());
+        }
         let about = document(about.to_owned())?;
         let part = |index| about.root().element(index).map(Json::text);
         if let Some(event) = part(0) {

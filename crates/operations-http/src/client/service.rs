@@ -292,6 +292,7 @@ impl Service {
                 ResponseKind::Empty => Vec::new(),
                 _ => operation.request.accept.clone(),
             },
+            statuses: operation.request.statuses.clone(),
             int64: operation.int64.clone(),
             is_served: operation.is_served,
         })

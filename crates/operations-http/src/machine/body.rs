@@ -50,6 +50,12 @@ impl Machine {
             Ok(false) => {}
             Err(error) => return self.fail(error.into()),
         }
+        if head.is_success()
+            && !matches!(head.status, 204 | 205)
+            && let Err(error) = head.check_coding()
+        {
+            return self.fail(error.into());
+        }
         if let Some(promised) = self.promised.filter(|_| head.is_success()) {
             if matches!(head.status, 204 | 205) {
                 return self.finish(Output::End);

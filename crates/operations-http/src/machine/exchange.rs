@@ -109,6 +109,8 @@ pub struct About {
     pub path: String,
     /// The types that the document declares for its responses.
     pub types: Vec<String>,
+    /// The statuses of errors that it declares ([`crate::message::RELAYED_STATUSES`]).
+    pub statuses: Vec<u16>,
     /// What becomes of integers that a JavaScript number cannot hold.
     pub int64: Option<Arc<Int64>>,
     /// Whether the server is one of ours.

@@ -2,6 +2,7 @@
 
 use indexmap::IndexMap;
 
+use super::errors::not_binary;
 use super::escape::Escape;
 use super::media::{self, Family};
 use super::multipart::Multipart;
@@ -9,6 +10,7 @@ use super::plan::{BodyPlan, Encoding, Style};
 use super::style;
 use super::value::InputValue;
 use operations_core::error::CallError;
+use operations_schema::pointer::escape;
 
 /// A body, ready to be sent.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,10 +61,14 @@ pub fn build(plan: &BodyPlan, value: InputValue) -> Result<Option<Body>, CallErr
             Ok(None)
         };
     }
+    let at = format!("/{}", escape(&plan.input));
+    if plan.is_binary && matches!(value, InputValue::Text(_)) {
+        return Err(not_binary(&at));
+    }
     let media_type = concrete_type(declared_type(plan, &value), &value);
     let family = media::family(&media_type);
     if family == Family::Multipart {
-        return multipart(&media_type, value, &plan.encoding).map(Some);
+        return multipart(&media_type, value, &plan.encoding, &at).map(Some);
     }
     let payload = match (family, value) {
         (_, InputValue::Blob(blob)) => Payload::Bytes(blob.data),
@@ -119,6 +125,7 @@ fn multipart(
     media_type: &str,
     value: InputValue,
     encoding: &IndexMap<String, Encoding>,
+    at: &str,
 ) -> Result<Body, CallError> {
     let value = match value {
         text @ InputValue::JsonText(_) => text.parsed()?.into_owned(),
@@ -129,7 +136,7 @@ fn multipart(
             "A body of type {media_type} is an object with a property for each part"
         )));
     };
-    let multipart = Multipart::from_members(members, encoding)?;
+    let multipart = Multipart::from_members(members, encoding, at)?;
     Ok(Body {
         content_type: format!(
             "{}; boundary={}",

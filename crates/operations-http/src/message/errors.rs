@@ -82,6 +82,15 @@ pub fn with_operation(mut error: CallError, about: &About, request: &Request) ->
             error.message
         );
     }
+    let status = error.details.as_ref();
+    let status = status.and_then(|details| details.get("statusCode")?.as_u64());
+    let declared = about.statuses.iter();
+    if declared
+        .into_iter()
+        .any(|known| Some(u64::from(*known)) == status)
+    {
+        error = with_members(error, [("documented", Value::Bool(true))]);
+    }
     with_members(
         error,
         [
@@ -90,6 +99,23 @@ pub fn with_operation(mut error: CallError, about: &About, request: &Request) ->
             ("path", Value::from(path.as_str())),
             ("host", Value::from(host)),
         ],
+    )
+}
+
+/// The error for a value of the input that cannot be sent.
+#[must_use]
+pub fn invalid_at(path: &str, why: &str) -> CallError {
+    let errors = json!([{ "path": path, "message": why }]);
+    CallError::invalid(format!("The request cannot be sent: {path}: {why}"))
+        .with_details(json!({ "errors": errors, "delivery": "none" }))
+}
+
+/// The error for a string of which the document says that it is binary data.
+#[must_use]
+pub fn not_binary(path: &str) -> CallError {
+    invalid_at(
+        path,
+        "Expected binary data: a Uint8Array, an ArrayBuffer or a Blob; as JSON { \"$bytes\": \"<base64>\" }",
     )
 }
 

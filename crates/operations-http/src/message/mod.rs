@@ -39,7 +39,9 @@ pub use self::int64::{Int64, Keep, Places};
 pub use self::integers::{Note, Remarks};
 pub use self::multipart::{Multipart, Part};
 pub use self::operation::{HttpOperation, ResponseKind};
-pub use self::plan::{BodyPlan, Encoding, Location, Parameter, RequestPlan, Server, Style};
+pub use self::plan::{
+    BodyPlan, Encoding, Location, Parameter, RELAYED_STATUSES, RequestPlan, Server, Style,
+};
 pub use self::reach::Reach;
 pub use self::reply::{Reply, decoded_reply};
 pub use self::request::{Request, Settings};

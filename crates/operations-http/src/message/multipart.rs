@@ -5,6 +5,7 @@ use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
 use indexmap::IndexMap;
 
+use super::errors::not_binary;
 use super::escape::Escape;
 use super::headers::check_value;
 use super::media;
@@ -12,6 +13,7 @@ use super::plan::Encoding;
 use super::style;
 use super::value::{Blob, InputValue};
 use operations_core::error::CallError;
+use operations_schema::pointer::escape;
 
 /// A body of several parts. The parts are kept apart so that files need not be copied once more.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,7 +58,7 @@ impl Part {
 
 impl Multipart {
     /// The parts of an object, one for each property, or for each element where a property is an
-    /// array.
+    /// array. `at` is the JSON Pointer to the object.
     ///
     /// # Errors
     /// `VALIDATION_ERROR` when the media type of a part cannot be in a header, or when the input is
@@ -64,11 +66,15 @@ impl Multipart {
     pub fn from_members(
         members: IndexMap<String, InputValue>,
         encoding: &IndexMap<String, Encoding>,
+        at: &str,
     ) -> Result<Self, CallError> {
         let mut parts = Vec::new();
         let silent = Encoding::default();
         for (name, value) in members {
             let encoding = encoding.get(&name).unwrap_or(&silent);
+            if encoding.is_binary {
+                refuse_text(&value, &format!("{at}/{}", escape(&name)))?;
+            }
             property(&name, value, encoding, &mut parts)?;
         }
         Ok(Self {
@@ -94,6 +100,21 @@ impl Multipart {
         }
         out.extend_from_slice(self.tail().as_bytes());
         out
+    }
+}
+
+/// A value of which the document says that it is binary.
+fn refuse_text(value: &InputValue, path: &str) -> Result<(), CallError> {
+    match value {
+        InputValue::Text(_) => Err(not_binary(path)),
+        InputValue::Array(elements) => {
+            let mut elements = elements.iter().enumerate();
+            elements.try_for_each(|(index, element)| match element {
+                InputValue::Text(_) => Err(not_binary(&format!("{path}/{index}"))),
+                _ => Ok(()),
+            })
+        }
+        _ => Ok(()),
     }
 }
 

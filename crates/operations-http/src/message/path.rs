@@ -32,6 +32,18 @@ pub fn interpolate(
     Ok(out)
 }
 
+/// Whether there is nothing but values in the segment of a value, so that without one the path would end before it.
+#[must_use]
+pub fn fills_segment(template: &str, name: &str) -> bool {
+    let variable = format!("{{{name}}}");
+    let is_filled = |segment: &str| {
+        let mut parts = segment.split('{');
+        parts.all(|part| part.is_empty() || part.ends_with('}'))
+    };
+    let mut segments = template.split('/');
+    segments.any(|segment| segment.contains(&variable) && is_filled(segment))
+}
+
 fn refuse_dot_segments(path: &str, filled: &[(Range<usize>, &str)]) -> Result<(), CallError> {
     let path_only = path.split(['?', '#']).next().unwrap_or_default();
     let mut filled = filled.iter().peekable();

@@ -22,7 +22,13 @@ pub struct RequestPlan {
     pub body: Option<BodyPlan>,
     /// The media types of the responses, in the order of the document: the `Accept` header.
     pub accept: Vec<String>,
+    /// Which of [`RELAYED_STATUSES`] the document declares.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub statuses: Vec<u16>,
 }
+
+/// Statuses of errors that a caller can act on, so that they mean the same on the way through another server.
+pub const RELAYED_STATUSES: [u16; 6] = [404, 409, 410, 412, 422, 429];
 
 /// One parameter: where its value is found in the input, and where and how it is written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -224,6 +230,9 @@ pub struct BodyPlan {
     /// Whether the body is the input itself, and no property of it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_input: bool,
+    /// Whether the document says `format: binary`: a string is no such body.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_binary: bool,
 }
 
 impl BodyPlan {
@@ -244,6 +253,7 @@ impl BodyPlan {
             media_types,
             encoding: IndexMap::new(),
             is_input: false,
+            is_binary: false,
         }
     }
 
@@ -276,6 +286,9 @@ pub struct Encoding {
     pub explode: Option<bool>,
     /// Whether reserved characters of a URL stay as they are.
     pub allow_reserved: bool,
+    /// Whether the document says `format: binary` of the property, or of its elements: a string is no such value.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_binary: bool,
 }
 
 /// A server of a document, not yet resolved.

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde_json::json;
 use url::{Host, Url};
 
+use operations_core::address::{embedded, is_local_translation};
 use operations_core::error::CallError;
 
 /// What bounds the requests of a service.
@@ -15,8 +16,8 @@ pub struct Reach {
     hosts: Option<Vec<Pattern>>,
     /// Addresses that only we can reach are like any other.
     allows_private: bool,
-    /// Hosts that the user named: in `baseUrl`, or as the URL of the document. `hosts` does not forbid them.
-    named: Vec<String>,
+    /// Hosts that the user named, with their ports: in `baseUrl`, or as the URL of the document. `hosts` does not forbid them.
+    named: Vec<(String, Option<u16>)>,
 }
 
 /// An entry of `hosts`: a name, `*.example.com`, or `*`; then a port, or `*` for any.
@@ -50,7 +51,9 @@ impl Reach {
 
     /// The user named this URL.
     pub fn name(&mut self, url: &Url) {
-        self.named.extend(url.host_str().map(str::to_owned));
+        let host = url.host_str().map(str::to_owned);
+        self.named
+            .extend(host.map(|host| (host, url.port_or_known_default())));
     }
 
     /// Whether `hosts` has this URL.
@@ -69,8 +72,21 @@ impl Reach {
             || listed.into_iter().any(|pattern| pattern.host == host)
     }
 
+    /// Whether the user named this very address, or listed it. Other ports of a machine may be for that machine alone.
+    fn allows_private_url(&self, url: &Url) -> bool {
+        let port = url.port_or_known_default();
+        let host = url.host_str().unwrap_or_default();
+        let mut listed = self.hosts.iter().flatten();
+        self.allows_private
+            || self
+                .named
+                .iter()
+                .any(|named| named.0 == host && named.1 == port)
+            || listed.any(|pattern| pattern.host == host && pattern.matches(url))
+    }
+
     fn is_named(&self, host: &str) -> bool {
-        self.named.iter().any(|named| named == host)
+        self.named.iter().any(|(named, _)| named == host)
     }
 
     /// Whether a request may go there.
@@ -83,9 +99,11 @@ impl Reach {
             let message = format!("Requests to {host} are not allowed: `hosts` does not list it");
             return Err(refusal(message, host, "host-not-allowed"));
         }
-        if is_private_host(url) && !self.may_be_private(host) {
+        if is_private_host(url) && !self.allows_private_url(url) {
+            let port = url.port().map(|port| format!(":{port}"));
+            let port = port.unwrap_or_default();
             let message = format!(
-                "Requests to {host} are not allowed: it is an address of this machine or of a private network, and neither \
+                "Requests to {host}{port} are not allowed: it is an address of this machine or of a private network, and neither \
                  `baseUrl` nor the URL of the document names it. Add it to `hosts`, or set `allowPrivateAddresses: true`"
             );
             return Err(refusal(message, host, "private-address"));
@@ -189,15 +207,11 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
 }
 
 fn is_private_v6(address: Ipv6Addr) -> bool {
-    let segments = address.segments();
-    // Two ways to write an IPv4 address.
-    let embedded = match segments {
-        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
-            Some(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)))
-        }
-        _ => None,
-    };
-    embedded.is_some_and(is_private_v4)
+    let [first, ..] = address.segments();
+    embedded(address).into_iter().any(is_private_v4)
+        || is_local_translation(address)
+        // Of a site, as they were called before they were unique.
+        || matches!(first, 0xfec0..=0xfeff)
         || address.is_loopback()
         || address.is_unspecified()
         || address.is_multicast()
@@ -230,7 +244,15 @@ mod tests {
             "http://0.0.0.0/",
             "http://[::1]/",
             "http://[::ffff:10.0.0.1]/",
+            "http://[::10.0.0.1]/",
+            "http://[::ffff:0:10.0.0.1]/",
             "http://[64:ff9b::7f00:1]/",
+            "http://[64:ff9b:1::a00:1]/",
+            "http://[2002:a00:1::1]/",
+            "http://[2001:0:a00:1::]/",
+            "http://[2001:0:808:808:0:0:f5ff:fffe]/",
+            "http://[2001:db8::5efe:10.0.0.1]/",
+            "http://[fec0::1]/",
             "http://[fd00::1]/",
             "http://[fe80::1]/",
         ];
@@ -241,12 +263,16 @@ mod tests {
             "http://8.8.8.8/",
             "https://example.com/",
             "http://[2606:4700::1111]/",
+            "http://[2002:808:808::1]/",
+            "http://[64:ff9b::808:808]/",
             "http://172.32.0.1/",
         ] {
             assert!(allowed(&reach, url), "{url}");
         }
         reach.name(&Url::parse("http://127.0.0.1:3000/v1").expect("a URL"));
-        assert!(allowed(&reach, "http://127.0.0.1:4000/"));
+        assert!(allowed(&reach, "http://127.0.0.1:3000/v2"));
+        assert!(!allowed(&reach, "http://127.0.0.1:4000/"));
+        assert!(!allowed(&reach, "https://127.0.0.1/"));
         assert!(!allowed(&reach, "http://127.0.0.2/"));
         let all = Reach::new(None, true).expect("no hosts");
         assert!(private.iter().all(|url| allowed(&all, url)));

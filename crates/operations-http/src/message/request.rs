@@ -5,6 +5,7 @@ use url::Url;
 
 use super::auth::{Auth, Secret};
 use super::body::{self, Body, Payload};
+use super::errors::invalid_at;
 use super::escape::Escape;
 use super::headers::{Headers, check_value};
 use super::media;
@@ -14,6 +15,7 @@ use super::style;
 use super::url::BaseUrl;
 use super::value::InputValue;
 use operations_core::error::CallError;
+use operations_schema::pointer;
 
 /// A request, ready for whichever client sends it.
 #[derive(Clone, PartialEq)]
@@ -295,16 +297,22 @@ fn path_value(
     } else {
         Escape::Value
     };
-    match content(parameter, &value)? {
-        Some(text) => Ok(escape.apply(&text).into_owned()),
+    let text = match content(parameter, &value)? {
+        Some(text) => escape.apply(&text).into_owned(),
         None => style::path(
             &parameter.name,
             &value,
             parameter.style,
             parameter.explode,
             escape,
-        ),
+        )?,
+    };
+    if text.is_empty() && path::fills_segment(&plan.path, name) {
+        let path = format!("/{}", pointer::escape(&parameter.input));
+        let why = "Expected a value: an empty one would lead to another path";
+        return Err(invalid_at(&path, why));
     }
+    Ok(text)
 }
 
 /// The text of a parameter that is described by `content`.

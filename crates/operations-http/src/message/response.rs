@@ -59,7 +59,7 @@ impl ResponseHead {
     /// Forgets how the body was compressed, where it is known to be compressed no more: `fetch` undoes these codings, and
     /// still shows their names and the size of before. Says whether there was something to forget.
     pub fn forget_coding(&mut self) -> bool {
-        const CODINGS: [&str; 4] = ["gzip", "x-gzip", "deflate", "br"];
+        const CODINGS: [&str; 5] = ["gzip", "x-gzip", "deflate", "br", "zstd"];
         let coding = self.headers.get("content-encoding").and_then(Value::as_str);
         let is_known = |name: &str| CODINGS.contains(&name.trim().to_ascii_lowercase().as_str());
         let is_undone = coding.is_some_and(|list| list.split(',').all(is_known));
@@ -68,6 +68,22 @@ impl ResponseHead {
             self.headers.shift_remove("content-length");
         }
         is_undone
+    }
+
+    /// Fails where the body is still encoded in a way that is unknown here, so that it would be taken for something else.
+    pub(crate) fn check_coding(&self) -> Result<(), CallError> {
+        let coding = self.headers.get("content-encoding").and_then(Value::as_str);
+        let is_plain = |name: &str| name.is_empty() || name.eq_ignore_ascii_case("identity");
+        match coding.filter(|list| !list.split(',').map(str::trim).all(is_plain)) {
+            None => Ok(()),
+            Some(coding) => {
+                let message = format!(
+                    "HTTP {}: the body of the response is encoded as {coding:?}, which cannot be read",
+                    self.status
+                );
+                Err(CallError::failed(message).with_details(details(self, None, &[])))
+            }
+        }
     }
 
     /// The size of the body, where the server has told.

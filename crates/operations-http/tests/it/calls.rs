@@ -213,7 +213,10 @@ async fn redirects_take_credentials_to_the_same_origin_only() {
         }
     })
     .await;
-    let settings = json!({ "auth": { "type": "apiKey", "token": "open-sesame" } });
+    let settings = json!({
+        "auth": { "type": "apiKey", "token": "open-sesame" },
+        "allowPrivateAddresses": true,
+    });
     call(&service(&server.url, settings), "post").await.unwrap();
     let first = server.received();
     assert_eq!(first.len(), 2);

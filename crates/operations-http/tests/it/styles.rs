@@ -31,11 +31,9 @@ fn path_styles_are_those_of_the_tables() {
         (Label, true, json!("blue"), ".blue"),
         (Label, true, array(), ".blue.black.brown"),
         (Label, true, object(), ".R=100.G=200.B=150"),
-        (Simple, false, json!(""), ""),
         (Simple, false, json!("blue"), "blue"),
         (Simple, false, array(), "blue,black,brown"),
         (Simple, false, object(), "R,100,G,200,B,150"),
-        (Simple, true, json!(""), ""),
         (Simple, true, json!("blue"), "blue"),
         (Simple, true, array(), "blue,black,brown"),
         (Simple, true, object(), "R=100,G=200,B=150"),
@@ -65,6 +63,16 @@ fn path_styles_are_those_of_the_tables() {
     let parameter = Parameter::new("color", Location::Path).with_style(Label);
     let request = built(&get("/p{color}", vec![parameter]), &json!({ "color": "" }));
     assert_eq!(request.unwrap().url.path(), "/p.");
+    // So it does for an empty simple value. Alone in its segment, that would lead to another path.
+    let parameter = || vec![Parameter::new("color", Location::Path)];
+    let request = built(&get("/p{color}", parameter()), &json!({ "color": "" }));
+    assert_eq!(request.unwrap().url.path(), "/p");
+    for template in ["/p/{color}", "/p/{color}/q", "/{color}{color}"] {
+        let refused = built(&get(template, parameter()), &json!({ "color": "" })).unwrap_err();
+        let path = refused.details.as_ref();
+        let path = path.and_then(|details| details.pointer("/errors/0/path"));
+        assert_eq!(path, Some(&json!("/color")), "{template}");
+    }
 }
 
 #[test]

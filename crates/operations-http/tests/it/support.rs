@@ -146,6 +146,7 @@ pub(crate) fn operation(method: &str, media_type: &str) -> HttpOperation {
             parameters: vec![Parameter::new("q", Location::Query)],
             body: (method != "get").then(|| BodyPlan::new(vec!["application/json".to_owned()])),
             accept: vec![media_type.to_owned()],
+            statuses: Vec::new(),
         },
         response: ResponseKind::of_media_type(media_type),
         ..HttpOperation::default()

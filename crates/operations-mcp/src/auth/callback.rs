@@ -9,6 +9,8 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use url::{Host, Url};
 
+use super::metadata::is_loopback;
+
 const PATH: &str = "/callback";
 /// A browser's request is smaller than this, and faster.
 const REQUEST: usize = 16 * 1024;
@@ -86,16 +88,6 @@ impl Callback {
         };
         refusal(&address)?;
         Ok(address)
-    }
-}
-
-/// Whether an address is one of this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
     }
 }
 

@@ -3,8 +3,9 @@
 use rmcp::transport::auth::ClientCredentialsConfig;
 use rmcp::transport::{AuthError, AuthorizationManager, CredentialStore, StoredCredentials};
 
+use super::metadata::Flow;
 use super::token_request::Means;
-use super::{Authorization, Challenge, assertion, federation};
+use super::{Authorization, Challenge, assertion, federation, metadata};
 use crate::client::Question;
 use crate::config::{ClientCredentials, Enterprise, OAuth, Workload};
 
@@ -56,6 +57,7 @@ impl Authorization {
         let found = manager
             .resolve_metadata_from_challenge(Some(&challenge.header))
             .await?;
+        metadata::check(&found.metadata, Flow::Direct)?;
         manager.set_metadata(found.metadata.clone());
         let configured = &self.settings.scopes;
         let scopes = match (scopes.is_empty(), configured.is_empty()) {

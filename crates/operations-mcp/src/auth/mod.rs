@@ -7,6 +7,7 @@ mod dpop;
 mod federation;
 mod grants;
 mod jwt;
+mod metadata;
 mod outbound;
 mod page;
 mod reach;
@@ -21,13 +22,14 @@ use ::http::HeaderValue;
 use ::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use reqwest::{Request, Response, StatusCode};
 use rmcp::transport::auth::{AuthorizationSession, OAuthClientConfig};
-use rmcp::transport::{AuthError, AuthorizationManager, AuthorizationRequest};
+use rmcp::transport::{AuthError, AuthorizationManager, AuthorizationRequest, CredentialStore};
 use serde_json::json;
 use tokio::sync::Mutex;
 
 use self::callback::Callback;
 pub(crate) use self::challenge::Challenge;
 use self::dpop::{Dpop, Proving};
+use self::metadata::Flow;
 use self::outbound::Outbound;
 use self::page::Page;
 use self::tokens::Tokens;
@@ -165,6 +167,13 @@ impl Authorization {
     /// With the tokens that were kept, if there are any.
     async fn known(&self) -> Result<AuthorizationManager, AuthError> {
         let mut manager = self.manager().await?;
+        let stored = self.tokens.load().await?;
+        if stored.is_some_and(|stored| stored.token_response.is_some()) {
+            // They may be renewed there.
+            let found = manager.resolve_metadata().await?;
+            metadata::check(&found.metadata, Flow::Direct)?;
+            manager.set_metadata(found.metadata);
+        }
         let found = manager.initialize_from_store().await?;
         let OAuth {
             client_id,
@@ -307,10 +316,11 @@ impl Authorization {
         let callback = Callback::open(self.settings.redirect_url.as_deref()).await;
         let callback = callback.map_err(refused)?;
         let mut manager = self.manager().await?;
-        let metadata = manager
+        let found = manager
             .resolve_metadata_from_challenge(Some(&challenge.header))
             .await?;
-        manager.set_metadata(metadata.metadata);
+        metadata::check(&found.metadata, Flow::Code)?;
+        manager.set_metadata(found.metadata);
         let request = self.request(callback.url(), &challenge.header, scopes);
         let session = AuthorizationSession::new(manager, request).await;
         let session = session.map_err(|(_, error)| error)?;

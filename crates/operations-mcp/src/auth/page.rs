@@ -2,6 +2,8 @@
 
 use url::Url;
 
+use super::metadata::is_secure;
+
 /// What is to be known about the page that the user is to visit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Page {
@@ -15,9 +17,9 @@ impl Page {
     pub(super) fn read(page: &str) -> Result<Self, String> {
         let url =
             Url::parse(page).map_err(|error| format!("the page to visit is no URL ({error})"))?;
-        if !matches!(url.scheme(), "http" | "https") {
+        if !is_secure(&url) {
             return Err(format!(
-                "the page to visit is not of the web but of '{}'",
+                "the page to visit must be an https URL, not one of '{}' (http is for this machine alone)",
                 url.scheme()
             ));
         }
@@ -49,7 +51,8 @@ mod tests {
             "file:///etc/hosts?state=s",
             "calc://x?state=s",
             "x",
-            "http://a/",
+            "https://a/",
+            "http://a/?state=s",
         ] {
             assert!(Page::read(page).is_err(), "{page}");
         }

@@ -5,11 +5,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
+use operations_core::address::{embedded, is_local_translation};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
 /// The kinds of networks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Network {
     Public,
     /// This machine.
@@ -24,10 +25,14 @@ impl Network {
     fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => Self::of_v4(address),
-            IpAddr::V6(address) => match embedded(address) {
-                Some(address) => Self::of_v4(address),
-                None => Self::of_v6(address),
-            },
+            IpAddr::V6(address) => {
+                let inner = embedded(address).into_iter().map(Self::of_v4);
+                // The least public of all that it leads to.
+                inner
+                    .chain([Self::of_v6(address)])
+                    .max()
+                    .unwrap_or(Self::Special)
+            }
         }
     }
 
@@ -46,28 +51,11 @@ impl Network {
         let [first, ..] = address.segments();
         match first {
             _ if address.is_loopback() => Self::Loopback,
-            _ if address.is_unspecified() => Self::Special,
+            _ if address.is_unspecified() || is_local_translation(address) => Self::Special,
             0xfc00..=0xfdff => Self::Private,
             0xfe80..=0xffff => Self::Special,
             _ => Self::Public,
         }
-    }
-}
-
-/// The older address in a newer one: mapped, compatible, translated, or of a tunnel.
-fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let join = |high: u16, low: u16| {
-        let [a, b] = high.to_be_bytes();
-        let [c, d] = low.to_be_bytes();
-        Ipv4Addr::new(a, b, c, d)
-    };
-    match address.segments() {
-        [0, 0, 0, 0, 0, 0, 0, 0 | 1] => None,
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
-        | [0, 0, 0, 0, 0xffff, 0, high, low]
-        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
-        | [0x2002, high, low, ..] => Some(join(high, low)),
-        _ => None,
     }
 }
 
@@ -188,7 +176,7 @@ mod tests {
         "http://100.64.0.1/",
         "http://[fd00::1]/",
     ];
-    const SPECIAL: [&str; 8] = [
+    const SPECIAL: [&str; 10] = [
         "http://169.254.169.254/",
         "http://0.0.0.0/",
         "http://255.255.255.255/",
@@ -197,6 +185,8 @@ mod tests {
         "http://[::ffff:169.254.169.254]/",
         "http://[64:ff9b::a9fe:a9fe]/",
         "http://[2002:a9fe:a9fe::]/",
+        "http://[64:ff9b:1::a9fe:a9fe]/",
+        "http://[2001:0:a9fe:a9fe::]/",
     ];
 
     #[test]

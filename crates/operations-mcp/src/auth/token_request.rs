@@ -7,8 +7,8 @@ use rmcp::transport::auth::{AuthorizationMetadata, OAuthHttpRedirectPolicy, OAut
 use serde_json::Value;
 use url::Url;
 
-use super::callback::is_loopback;
 use super::dpop::{self, Dpop};
+use super::metadata::is_secure;
 use super::outbound::Outbound;
 
 pub(super) const FORM: &str = "application/x-www-form-urlencoded";
@@ -29,7 +29,7 @@ pub(super) async fn token(
 ) -> Result<OAuthTokenResponse, String> {
     let endpoint = Url::parse(&metadata.token_endpoint)
         .map_err(|error| format!("the token endpoint is no URL ({error})"))?;
-    if endpoint.scheme() != "https" && !is_loopback(&endpoint) {
+    if !is_secure(&endpoint) {
         return Err("the token endpoint is not reached by HTTPS".to_owned());
     }
     let body = url::form_urlencoded::Serializer::new(String::new())

@@ -63,16 +63,28 @@ impl Tokens {
     }
 
     /// What is to be known about tokens. From now on, they are shown nowhere.
-    fn learn(&self, tokens: Option<&OAuthTokenResponse>) {
+    ///
+    /// # Errors
+    /// When they are of a type that nobody here knows how to use: "The client MUST NOT use an access token if it does not
+    /// understand the token type" (RFC 6749, section 7.1).
+    fn learn(&self, tokens: Option<&OAuthTokenResponse>) -> Result<(), AuthError> {
         let Ok(Value::Object(fields)) = serde_json::to_value(tokens) else {
-            return;
+            return Ok(());
         };
         let kind = fields.get("token_type").and_then(Value::as_str);
-        let is_bound = kind.is_some_and(|kind| kind.eq_ignore_ascii_case("dpop"));
+        let kind = kind.unwrap_or_default().to_ascii_lowercase();
+        let is_bound = kind == "dpop";
         self.is_bound.store(is_bound, Ordering::Release);
         let secret = ["access_token", "refresh_token", "id_token"];
         let texts = secret.iter().filter_map(|name| fields.get(*name)?.as_str());
         self.hide(texts.map(str::to_owned));
+        if kind == "bearer" || is_bound && self.dpop.is_some() {
+            return Ok(());
+        }
+        let shown: String = kind.chars().take(40).collect();
+        Err(AuthError::AuthorizationFailed(format!(
+            "the authorization server gave a token of the type {shown:?}, where only Bearer (or DPoP, with `oauth.dpop`) can be used"
+        )))
     }
 }
 
@@ -86,8 +98,11 @@ impl CredentialStore for Tokens {
             let mut saved: Value = serde_json::from_str(&text).unwrap_or_default();
             let key = saved.as_object_mut().and_then(|saved| saved.remove(KEY));
             *kept = serde_json::from_value(saved).ok();
-            self.learn(kept.as_ref().and_then(|kept| kept.token_response.as_ref()));
+            let is_known = self
+                .learn(kept.as_ref().and_then(|kept| kept.token_response.as_ref()))
+                .is_ok();
             let is_usable = match (&self.dpop, key.as_ref().and_then(Value::as_str)) {
+                _ if !is_known => false,
                 _ if !self.are_bound() => true,
                 (Some(dpop), Some(key)) => dpop.restore(key),
                 _ => false,
@@ -100,7 +115,7 @@ impl CredentialStore for Tokens {
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        self.learn(credentials.token_response.as_ref());
+        self.learn(credentials.token_response.as_ref())?;
         let mut saved = serde_json::to_value(&credentials)
             .map_err(|error| AuthError::CredentialStoreError(error.to_string()))?;
         if let (true, Some(dpop), Some(saved)) =

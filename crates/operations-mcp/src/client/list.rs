@@ -16,6 +16,9 @@ use crate::error::Failure;
 use crate::transport::AnnotatedTool;
 use crate::transport::message::{self, METHOD_NOT_FOUND};
 
+/// What a server may say about one tool. It is read on the thread of the host, in one go.
+const TOOL_BYTES: usize = 1024 * 1024;
+
 /// A server with more pages than this does not come to an end.
 const MOST_PAGES: usize = 10_000;
 
@@ -53,7 +56,8 @@ impl Connection {
     /// The tools.
     pub(crate) async fn tools(&self, cancel: &CancellationToken) -> Result<Tools, Failure> {
         let entries = self.entries(List::Tools, cancel).await?;
-        let refused = self.transport.learn_tools(&entries.annotated());
+        let mut refused = entries.oversized();
+        refused.extend(self.transport.learn_tools(&entries.annotated()));
         for (tool, reason) in &refused {
             let server = &self.config().name;
             let message = format!(
@@ -225,9 +229,24 @@ impl Entries {
             .collect()
     }
 
+    /// The tools with a description that is too long, and why they are left out.
+    fn oversized(&self) -> HashMap<String, String> {
+        let oversized = self.texts.iter().filter(|text| text.len() > TOOL_BYTES);
+        oversized
+            .filter_map(|text| {
+                let bytes = text.len();
+                let tool: ToolHead = serde_json::from_str(text).ok()?;
+                let reason =
+                    format!("its description has {bytes} bytes, and may have {TOOL_BYTES}");
+                Some((tool.name, reason))
+            })
+            .collect()
+    }
+
     /// All but some tools.
     fn without(self, refused: &HashMap<String, String>) -> Vec<String> {
         let mut texts = self.texts;
+        texts.retain(|text| text.len() <= TOOL_BYTES);
         if !refused.is_empty() {
             texts.retain(|text| {
                 let head = serde_json::from_str::<ToolHead>(text);
@@ -312,6 +331,18 @@ mod tests {
         assert_eq!(entries.annotated().len(), 1);
         let refused = HashMap::from([("b".to_owned(), "because".to_owned())]);
         assert_eq!(entries.without(&refused), [r#"{"name":"a"}"#, "7"]);
+    }
+
+    #[test]
+    fn a_tool_whose_description_is_too_long_is_left_out() {
+        let mut entries = Entries::new(usize::MAX);
+        let long = "d".repeat(TOOL_BYTES);
+        let page = format!(r#"[{{"name":"a","description":"{long}"}},{{"name":"b"}},"{long}"]"#);
+        let page: Box<RawValue> = serde_json::from_str(&page).unwrap();
+        entries.add(Some(&page)).unwrap();
+        let refused = entries.oversized();
+        assert!(refused.contains_key("a") && refused.len() == 1);
+        assert_eq!(entries.without(&refused), [r#"{"name":"b"}"#]);
     }
 
     #[test]

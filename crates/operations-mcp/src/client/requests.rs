@@ -189,11 +189,6 @@ impl Requests {
         }
     }
 
-    /// How many are under way.
-    pub(crate) fn count(&self) -> usize {
-        self.table().waiting.len()
-    }
-
     pub(crate) fn is_empty(&self) -> bool {
         self.table().waiting.is_empty()
     }

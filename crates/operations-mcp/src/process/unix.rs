@@ -41,9 +41,11 @@ reach() { for one in $left; do [ "${one#*:}" = "$(started "${one%:*}")" ] && kil
 for one in $left; do left="$left $(children "${one%:*}")"; done
 kill -TERM 0; reach TERM; sleep 0.3; reach KILL; kill -KILL 0"#;
 const NAME: &str = "alkdev-operations-watchdog";
+const REAPER: &str = "operations-reap";
 
-/// How long the ends of processes that were killed are waited for, at most.
-const FAREWELL: Duration = Duration::from_millis(100);
+/// How long the ends of processes that were killed are waited for, at most, and how often they are checked.
+const REAPING: Duration = Duration::from_secs(5);
+const REAPING_STEP: Duration = Duration::from_millis(5);
 
 /// The program of a command.
 pub(super) fn program(how: &Stdio) -> &str {
@@ -52,7 +54,8 @@ pub(super) fn program(how: &Stdio) -> &str {
 
 /// A server and everything that it starts.
 pub(super) struct Tree {
-    child: Child,
+    /// There until this is dropped.
+    child: Option<Child>,
     group: Group,
     family: Family,
 }
@@ -90,14 +93,21 @@ impl Drop for Tree {
             return;
         }
         self.kill();
-        for _ in 0..FAREWELL.as_millis() {
-            let watchdog = self.group.watchdog.as_mut();
-            let is_reaped = |child: &mut Child| !matches!(child.try_wait(), Ok(None));
-            if is_reaped(&mut self.child) & watchdog.is_none_or(is_reaped) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(1));
+        let killed = [self.child.take(), self.group.watchdog.take()];
+        // On a thread of its own: whoever drops this may be a thread of the runtime. Without one, they are killed all the same.
+        let reaper = std::thread::Builder::new().name(REAPER.to_owned());
+        let _ = reaper.spawn(move || reap(killed.into_iter().flatten().collect()));
+    }
+}
+
+/// Waits until the system has removed these.
+fn reap(mut killed: Vec<Child>) {
+    for _ in 0..REAPING.as_millis() / REAPING_STEP.as_millis() {
+        killed.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        if killed.is_empty() {
+            return;
         }
+        std::thread::sleep(REAPING_STEP);
     }
 }
 
@@ -131,7 +141,7 @@ impl Tree {
             group.tell(Member::of(server.as_raw()));
         }
         Ok(Self {
-            child,
+            child: Some(child),
             group,
             family: Family::default(),
         })
@@ -139,7 +149,7 @@ impl Tree {
 
     fn server(&self) -> Option<Pid> {
         // There is none any more once its end was noted.
-        self.child.id().and_then(group_id)
+        self.child.as_ref()?.id().and_then(group_id)
     }
 
     /// Looks for what has left the group.
@@ -162,20 +172,25 @@ impl Tree {
     pub(super) fn take_streams(
         &mut self,
     ) -> (Option<ChildStdin>, Option<ChildStdout>, Option<ChildStderr>) {
-        let child = &mut self.child;
+        let Some(child) = &mut self.child else {
+            return (None, None, None);
+        };
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     }
 
     pub(super) fn pid(&self) -> u32 {
-        self.child.id().unwrap_or_default()
+        self.child.as_ref().and_then(Child::id).unwrap_or_default()
     }
 
     pub(super) async fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.child.wait().await
+        match &mut self.child {
+            Some(child) => child.wait().await,
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
     }
 
     pub(super) fn try_wait(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
+        self.child.as_mut()?.try_wait().ok().flatten()
     }
 
     /// The watchdog does not listen to this one.

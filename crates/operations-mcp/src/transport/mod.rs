@@ -3,7 +3,6 @@
 pub(crate) mod http;
 pub(crate) mod message;
 mod outline;
-mod pace;
 pub(crate) mod spool;
 pub(crate) mod stdio;
 mod unescape;

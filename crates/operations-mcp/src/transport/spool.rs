@@ -75,14 +75,13 @@ pub(crate) fn place_for(length: usize, conversation: &Conversation) -> Option<Ar
 
 /// Takes a message that is there, and too large to stay.
 pub(crate) async fn hear_large(
-    text: String,
+    text: &str,
     slot: &SpillSlot,
     conversation: &Conversation,
     way: &Arc<dyn Transport>,
 ) {
     let mut spool = Spool::begin(slot.store()).await;
     spool.push(text.as_bytes()).await;
-    drop(text);
     spool.end(conversation, way, None).await;
 }
 

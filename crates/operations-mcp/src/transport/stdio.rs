@@ -21,7 +21,6 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use super::message;
-use super::pace::Pace;
 use super::spool::{Spool, hear_large, place_for};
 use super::{Kind, Outgoing, Transport};
 use crate::client::conversation::Conversation;
@@ -270,14 +269,8 @@ async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Un
     let mut line = LongLine::new(conversation.config.max_message_bytes);
     // A line that is too large for memory.
     let mut spool: Option<Spool> = None;
-    let mut pace = Pace::new(&transport.runtime);
     let way: Arc<dyn Transport> = transport;
-    // Of what was read and not yet heard.
-    let mut left = 0;
     loop {
-        if left == 0 {
-            pace.before_reading(conversation.requests.count());
-        }
         let piece = tokio::select! {
             piece = stdout.fill_buf() => piece,
             () = conversation.lost.cancelled() => break,
@@ -286,8 +279,6 @@ async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Un
         let end = memchr(b'\n', piece);
         let length = end.map_or(piece.len(), |at| at + 1);
         let bytes = piece.get(..length).unwrap_or_default();
-        left = piece.len() - length;
-        pace.add(length);
         if spool.is_none() && line.is_worth_a_file(bytes.len(), &conversation) {
             spool = line.spooled(&conversation).await;
         }
@@ -296,33 +287,31 @@ async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Un
             if end.is_some()
                 && let Some(spool) = spool.take()
             {
-                // What the server says meanwhile is not kept waiting.
-                let (conversation, way) = (Arc::clone(&conversation), Arc::clone(&way));
-                tokio::spawn(async move { spool.end(&conversation, &way, None).await });
+                // Reading waits for the disk: what a server writes faster stays in its pipe, and not in memory.
+                spool.end(&conversation, &way, None).await;
             }
         } else if end.is_none() {
             line.push(bytes);
         } else if line.is_empty() && length <= line.limit {
             // Almost every line: it is read where it is.
-            hear(&conversation, bytes, &way);
+            hear(&conversation, bytes, &way).await;
         } else {
             line.push(bytes);
-            line.hear(&conversation, &way);
+            line.hear(&conversation, &way).await;
             line.clear();
         }
         stdout.consume(length);
     }
 }
 
-fn hear(conversation: &Arc<Conversation>, line: &[u8], way: &Arc<dyn Transport>) {
+async fn hear(conversation: &Arc<Conversation>, line: &[u8], way: &Arc<dyn Transport>) {
     // A broken character makes one text odd, not the whole line unreadable.
     let text = text_of(line);
     let Some(slot) = place_for(line.len(), conversation).filter(|_| text.starts_with('{')) else {
         conversation.hear(&text, way);
         return;
     };
-    let (text, conversation, way) = (text.into_owned(), Arc::clone(conversation), Arc::clone(way));
-    tokio::spawn(async move { hear_large(text, &slot, &conversation, &way).await });
+    hear_large(&text, &slot, conversation, way).await;
 }
 
 /// One line of whatever length, of which no more than a limit is kept.
@@ -387,9 +376,9 @@ impl LongLine {
         Some(spool)
     }
 
-    fn hear(&self, conversation: &Arc<Conversation>, way: &Arc<dyn Transport>) {
+    async fn hear(&self, conversation: &Arc<Conversation>, way: &Arc<dyn Transport>) {
         let Some(tail) = &self.tail else {
-            return hear(conversation, &self.kept, way);
+            return hear(conversation, &self.kept, way).await;
         };
         let head = String::from_utf8_lossy(&self.kept);
         if head.trim_start().starts_with(['{', '[']) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use operations_core::call::Answer;
 use operations_core::table::Table;
 
-use super::{Caller, Lane, Outgoing, Stage};
+use super::{Caller, Lane, Outgoing, Slots, Stage};
 use crate::limits::{LONGEST_NAME, STREAM_WINDOW, UNCONFIRMED, WORKERS_RETURN};
 use crate::loss;
 use crate::state::Todo;
@@ -42,11 +42,24 @@ impl Caller {
         let Some(outgoing) = self.outgoing.get_mut(id) else {
             return;
         };
+        let proof = match &stage {
+            Stage::Offered {
+                worker,
+                place: Some(place),
+                ..
+            } => {
+                let key = wire::key_of(&self.secret, &outgoing.operation);
+                let proof = wire::proof(&key, worker, *place, &outgoing.payload);
+                Some((*place, proof))
+            }
+            _ => None,
+        };
         outgoing.stage = stage;
         let beside = Beside {
             remaining: outgoing.deadline.map(|deadline| (deadline - now).max(0.0)),
             window: outgoing.stream.as_ref().map(|_| STREAM_WINDOW),
             more,
+            proof,
         };
         if let Some(stream) = &mut outgoing.stream {
             stream.up_to = STREAM_WINDOW;
@@ -172,6 +185,7 @@ impl Caller {
             from: Arc::clone(&self.me),
             operation: Arc::clone(operation),
             count: lane.waiting as u64,
+            key: Some(wire::key_of(&self.secret, operation).into()),
         };
         let reply = self
             .subjects
@@ -185,7 +199,7 @@ impl Caller {
         now: f64,
         worker: &Arc<str>,
         operation: &Arc<str>,
-        count: u64,
+        Slots { count, place }: Slots,
         todo: &mut Todo,
     ) {
         let mut left = count;
@@ -193,11 +207,13 @@ impl Caller {
             && let Some(lane) = self.lanes.get_mut(operation)
             && let Some(id) = next_parked(lane, &self.outgoing)
         {
+            let place = place.map(|first| first.saturating_add(count - left));
             left -= 1;
             let more = lane.waiting;
             let stage = Stage::Offered {
                 at: now,
                 worker: Arc::clone(worker),
+                place,
             };
             let subject = self.subjects.to_peer(worker, "call");
             self.send(now, &id, subject, stage, more, todo);
@@ -226,10 +242,15 @@ impl Caller {
             Stage::Parked { .. } => false,
         };
         if is_its {
+            let was_promised = matches!(outgoing.stage, Stage::Offered { .. });
             let (id, operation) = (Arc::clone(id), Arc::clone(&outgoing.operation));
             self.let_go(worker, &id);
             self.park(now, &id);
             self.contend(&operation, todo);
+            if was_promised {
+                // The promise had expired, and the worker does not remember who was refused.
+                self.ask(&operation, todo);
+            }
         }
     }
 

@@ -48,13 +48,12 @@ impl Worker {
             let Some(running) = self.running.get(&id) else {
                 continue;
             };
-            let want = (Arc::clone(&running.from), Arc::clone(&running.operation));
+            let subject = self.subjects.to_peer(&running.from, "note");
             let notice = Notice::Busy {
                 from: Arc::clone(&self.me),
                 id: Arc::clone(&id),
             };
-            todo.notify_surely(self.subjects.to_peer(&want.0, "note"), &notice);
-            self.remember(want, 1);
+            todo.notify_surely(subject, &notice);
             self.finished(now, &id, todo);
         }
     }

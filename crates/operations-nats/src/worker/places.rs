@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Reserved, Want, Worker};
+use super::{Redeemed, Reserved, Waiting, Want, Worker};
 use crate::limits::{REMEMBERED, RESERVATION};
 use crate::state::Todo;
-use crate::wire::Notice;
+use crate::wire::{Notice, Signed};
 
 impl Worker {
     /// How many places are neither taken nor promised.
@@ -25,6 +25,7 @@ impl Worker {
         caller: &Arc<str>,
         operation: &Arc<str>,
         count: u64,
+        key: Option<Arc<str>>,
         todo: &mut Todo,
     ) {
         if count == 0 || !self.serves(operation) {
@@ -32,7 +33,7 @@ impl Worker {
         }
         let want = (Arc::clone(caller), Arc::clone(operation));
         if !self.reserved.contains_key(&want) {
-            self.remember(want, usize::try_from(count).unwrap_or(usize::MAX));
+            self.remember(want, usize::try_from(count).unwrap_or(usize::MAX), key);
         }
         self.grant(now, todo);
     }
@@ -48,30 +49,49 @@ impl Worker {
     ) {
         let want = (Arc::clone(caller), Arc::clone(operation));
         for _ in 0..count {
-            if !self.use_reservation(&want) {
+            let Some(place) = self.reserved.get(&want).and_then(|it| it.places.last()) else {
                 break;
-            }
+            };
+            self.use_place(&want, *place);
         }
         self.grant(now, todo);
     }
 
-    pub(super) fn remember(&mut self, want: Want, count: usize) {
+    pub(super) fn remember(&mut self, want: Want, count: usize, key: Option<Arc<str>>) {
         if self.is_draining {
             return;
         }
-        if let Some((_, known)) = self.wanting.iter_mut().find(|(known, _)| *known == want) {
-            *known = count;
+        let waiting = Waiting { want, count, key };
+        let known = self.wanting.iter_mut();
+        if let Some(known) = known.into_iter().find(|known| known.want == waiting.want) {
+            *known = waiting;
         } else if self.wanting.len() < REMEMBERED {
-            self.wanting.push_back((want, count));
+            self.wanting.push_back(waiting);
         }
     }
 
-    pub(super) fn use_reservation(&mut self, want: &Want) -> bool {
+    /// Uses a place for a request of the caller that it was promised to: one that is signed with the caller's key, if the
+    /// caller has one. Connections that share inboxes read each other's promises.
+    pub(super) fn redeem(&mut self, want: &Want, signed: &Signed<'_>) -> Option<Redeemed> {
+        let reserved = self.reserved.get(want)?;
+        let place = match &reserved.key {
+            Some(key) => signed.place_of(&self.me, key)?,
+            None => *reserved.places.last()?,
+        };
+        let key = reserved.key.clone();
+        self.use_place(want, place).then_some(Redeemed { key })
+    }
+
+    /// Says whether the place was promised.
+    fn use_place(&mut self, want: &Want, place: u64) -> bool {
         let Some(reserved) = self.reserved.get_mut(want) else {
             return false;
         };
-        reserved.count -= 1;
-        if reserved.count == 0 {
+        let Some(at) = reserved.places.iter().position(|known| *known == place) else {
+            return false;
+        };
+        reserved.places.swap_remove(at);
+        if reserved.places.is_empty() {
             self.reserved.remove(want);
         }
         self.not_reserved(&want.0, 1);
@@ -91,7 +111,7 @@ impl Worker {
 
     fn forget_reservation(&mut self, want: &Want) {
         if let Some(reserved) = self.reserved.remove(want) {
-            self.not_reserved(&want.0, reserved.count);
+            self.not_reserved(&want.0, reserved.places.len());
         }
     }
 
@@ -113,33 +133,41 @@ impl Worker {
     pub(super) fn grant(&mut self, now: f64, todo: &mut Todo) {
         let mut at = 0;
         while self.free() > 0
-            && let Some((want, wanted)) = self.wanting.get(at)
+            && let Some(waiting) = self.wanting.get(at)
         {
-            let count = (*wanted).min(self.may_promise(now, want));
+            let count = waiting.count.min(self.may_promise(now, &waiting.want));
             if count == 0 {
                 at += 1;
                 continue;
             }
-            let want = want.clone();
-            if *wanted > count {
+            let Some(mut waiting) = self.wanting.remove(at) else {
+                return;
+            };
+            let (want, key) = (waiting.want.clone(), waiting.key.clone());
+            if waiting.count > count {
                 // The rest of what it wants comes after what others want.
-                let rest = wanted - count;
-                self.wanting.push_back((want.clone(), rest));
+                waiting.count -= count;
+                self.wanting.push_back(waiting);
             }
-            self.wanting.remove(at);
             let (caller, operation) = want.clone();
+            let place = self.next_place;
+            let next = place.saturating_add(count as u64);
+            self.next_place = next;
             *self.reserved_for.entry(Arc::clone(&caller)).or_default() += count;
-            let reserved = self
-                .reserved
-                .entry(want)
-                .or_insert(Reserved { count: 0, at: now });
-            reserved.count += count;
+            let reserved = self.reserved.entry(want).or_insert(Reserved {
+                places: Vec::new(),
+                key: None,
+                at: now,
+            });
+            reserved.places.extend(place..next);
+            reserved.key = key;
             reserved.at = now;
             self.reserved_count += count;
             let notice = Notice::Slots {
                 from: Arc::clone(&self.me),
                 operation,
                 count: count as u64,
+                place: Some(place),
             };
             let reply = self.subjects.gone(&self.me, &caller);
             todo.notify(self.subjects.to_peer(&caller, "note"), Some(reply), &notice);
@@ -163,7 +191,7 @@ impl Worker {
 
     /// A place was promised to somebody who does not listen. Should it come back, it will ask again.
     pub fn caller_absent(&mut self, now: f64, caller: &str, todo: &mut Todo) {
-        self.wanting.retain(|((known, _), _)| &**known != caller);
+        self.wanting.retain(|waiting| &*waiting.want.0 != caller);
         let kept: Vec<Want> = self
             .reserved
             .keys()

@@ -107,6 +107,9 @@ impl Writer<'_> {
         if pattern.dialect() == Dialect::JsonSchema {
             return self.bounded_match(id, subject);
         }
+        if pattern.needs_bounds() {
+            return format!("matches({},{subject})", id.0);
+        }
         let regexp = self.pattern(id);
         // TypeBox makes a new RegExp for each check; one with these flags remembers its position.
         if pattern.flags().contains(['g', 'y']) {

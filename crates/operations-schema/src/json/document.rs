@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::text::{Malformed, Parts, Scan};
 use super::write::{self, Infinite};
+use crate::pointer::escape;
 use serde_json::Value;
 
 /// Up to this many members an object is searched one by one; a larger one has its names sorted beside it.
@@ -124,6 +125,37 @@ impl Document {
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The JSON Pointer to the first value, in the order of the text, of which this is true, and the value. A container comes after
+    /// its parts.
+    pub fn find(&self, mut is_found: impl FnMut(Json<'_>) -> bool) -> Option<(String, Json<'_>)> {
+        let all = (0..self.nodes.len()).map(|node| self.root().at(position(node)));
+        let found = all.into_iter().find(|value| is_found(*value))?;
+        Some((self.pointer_to(found), found))
+    }
+
+    /// A value that a later member of the same name has replaced has the pointer of what it stands in.
+    fn pointer_to(&self, target: Json<'_>) -> String {
+        let mut pointer = String::new();
+        let mut value = self.root();
+        let holds_target = |value: &Json<'_>| value.place().contains(&target.place().start);
+        while !value.is(target) {
+            let elements = value.elements().enumerate();
+            let elements = elements.map(|(index, inner)| (index.to_string(), inner));
+            let members = value.members();
+            let members =
+                members.map(|(name, inner)| (name.as_str().unwrap_or_default().to_owned(), inner));
+            let inner = elements.chain(members);
+            let Some((step, inner)) = inner.into_iter().find(|(_, inner)| holds_target(inner))
+            else {
+                break;
+            };
+            pointer.push('/');
+            pointer.push_str(&escape(&step));
+            value = inner;
+        }
+        pointer
     }
 }
 

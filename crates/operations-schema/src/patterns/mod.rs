@@ -55,6 +55,7 @@ pub struct Pattern {
     flags: Box<str>,
     dialect: Dialect,
     engine: OnceLock<Result<Engine, PatternFailure>>,
+    needs_bounds: OnceLock<bool>,
 }
 
 impl Pattern {
@@ -66,6 +67,7 @@ impl Pattern {
             flags: flags.into(),
             dialect,
             engine: OnceLock::new(),
+            needs_bounds: OnceLock::new(),
         }
     }
 
@@ -127,6 +129,17 @@ impl Pattern {
     pub(crate) fn price_elsewhere(&self) -> Option<Price> {
         let engine = self.engine().ok()?;
         proven::price(&engine.parsed, self.source.len())
+    }
+
+    /// Whether the host's own `RegExp` may take much longer than in proportion to the text, so that the
+    /// engines in Rust have to decide. Never for what they cannot run.
+    #[must_use]
+    pub fn needs_bounds(&self) -> bool {
+        *self.needs_bounds.get_or_init(|| {
+            self.engine().is_ok_and(|engine| {
+                proven::price_in_time(&engine.parsed, self.source.len()).is_none()
+            })
+        })
     }
 
     /// The first text that matches, where there are finitely many.

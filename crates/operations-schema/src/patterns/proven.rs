@@ -1,8 +1,9 @@
-//! Decides which patterns of JSON Schemas may run on the host's own `RegExp`.
+//! Decides which patterns may run on the host's own `RegExp`.
 //!
-//! A JSON Schema may come from anywhere, and `RegExp` backtracks without a limit: `^(a+)+$` and
-//! thirty letters are enough to stop a process. This analysis accepts patterns for which the time is
-//! provably proportional to the length of the string, and whose meaning is the same in every engine.
+//! Texts come from anywhere, and `RegExp` backtracks without a limit: `^(a+)+$` and thirty letters
+//! are enough to stop a process. This analysis accepts patterns for which the time is provably
+//! proportional to the length of the string and, for patterns of JSON Schemas, whose meaning is the
+//! same in every engine. (What a pattern of a TypeBox kind means is what `RegExp` says.)
 //! Whatever it does not understand is refused, which costs only speed: the pattern then runs on the
 //! engines in Rust, which count.
 //!
@@ -48,7 +49,15 @@ pub(crate) struct Price {
 /// time, or may mean something else to `RegExp` than to the engines in Rust.
 pub(super) fn price(parsed: &Parsed, length: usize) -> Option<Price> {
     // Half a surrogate pair is another character here than there, and so may be a property.
-    if length > LONGEST_PATTERN || !parsed.strict || parsed.beyond_ascii || parsed.by_unit {
+    if !parsed.strict || parsed.beyond_ascii || parsed.by_unit {
+        return None;
+    }
+    price_in_time(parsed, length)
+}
+
+/// What a pattern costs on the host's own `RegExp`; none where it is not proven to take linear time.
+pub(super) fn price_in_time(parsed: &Parsed, length: usize) -> Option<Price> {
+    if length > LONGEST_PATTERN {
         return None;
     }
     let parts = match &parsed.root {

@@ -23,7 +23,8 @@ fn get(path: &str) -> Request<http_body_util::Full<bytes::Bytes>> {
 #[tokio::test]
 async fn its_files_are_for_everybody() {
     let mut options = doors("");
-    options["identity"] = json!({ "tokens": [["known", { "id": "ada", "scopes": ["admin"] }]] });
+    options["identity"] =
+        json!({ "tokens": [["known", { "id": "ada", "scopes": ["admin"] }]], "anonymous": true });
     let served = served(&options);
     for path in ["/", "/index.html"] {
         let mut request = get(path);
@@ -45,7 +46,8 @@ async fn its_files_are_for_everybody() {
 #[tokio::test]
 async fn what_it_tells_is_for_the_caller() {
     let mut options = doors("/explorer");
-    options["identity"] = json!({ "tokens": [["known", { "id": "ada", "scopes": ["admin"] }]] });
+    options["identity"] =
+        json!({ "tokens": [["known", { "id": "ada", "scopes": ["admin"] }]], "anonymous": true });
     let served = served(&options);
     let names = async |token: Option<&str>| {
         let mut request = get("/explorer/operations.json");

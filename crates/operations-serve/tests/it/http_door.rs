@@ -334,7 +334,7 @@ async fn a_flat_query_is_a_get() {
 #[tokio::test]
 async fn an_imported_operation_keeps_its_place() {
     let tokens = json!([["s", { "id": "a", "scopes": ["admin"] }]]);
-    let served = served(&json!({ "identity": { "tokens": tokens } }));
+    let served = served(&json!({ "identity": { "tokens": tokens, "anonymous": true } }));
     let put = |token: &str| {
         let request = Request::put("/api/items/x%2Fy")
             .header("host", "localhost")
@@ -354,7 +354,7 @@ async fn an_imported_operation_keeps_its_place() {
 #[tokio::test]
 async fn the_document_is_for_its_reader() {
     let tokens = json!([["s", { "id": "a", "scopes": ["admin"] }]]);
-    let served = served(&json!({ "identity": { "tokens": tokens } }));
+    let served = served(&json!({ "identity": { "tokens": tokens, "anonymous": true } }));
     let document = json_of(send(&served.service, get("/api/openapi.json")).await).await;
     let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
     assert_eq!(paths, ["/t/native", "/t/flat", "/t/stream"]);

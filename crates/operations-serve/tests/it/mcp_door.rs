@@ -143,7 +143,8 @@ async fn newer_clients_ask_what_there_is() {
 
 #[tokio::test]
 async fn tools_are_listed_for_whoever_may_call_them() {
-    let ada = json!({ "tokens": [["t0ken", { "id": "ada", "scopes": ["admin"] }]] });
+    let ada =
+        json!({ "tokens": [["t0ken", { "id": "ada", "scopes": ["admin"] }]], "anonymous": true });
     let mut served = door(&json!({ "identity": ada }));
     let service = served.service.clone();
     let list = |headers: &'static [(&'static str, &'static str)]| {

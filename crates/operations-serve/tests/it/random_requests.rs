@@ -106,7 +106,7 @@ async fn whatever_comes_is_answered() {
     println!("OPERATIONS_SEED={seed}, {cases} cases");
     let tokens = json!([["s", { "id": "a", "scopes": ["admin"] }]]);
     let served = served(&json!({
-        "identity": { "tokens": tokens },
+        "identity": { "tokens": tokens, "anonymous": true },
         "doors": { "http": { "path": "/api" }, "mcp": { "path": "/mcp", "name": "t", "version": "1" } },
     }));
     let embedded = Embedded::new(served.service.clone());

@@ -11,10 +11,10 @@ use operations_core::call::{Refusal, RequestedEvent, TooLarge, output_cannot_be_
 use operations_core::error::CallError;
 use operations_core::json::check_written;
 use operations_core::lock::locked;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
-use super::{End, Session};
+use super::{End, Session, call_bytes};
 use crate::frame;
 use crate::limits::STREAM_WINDOW;
 use crate::loss;
@@ -68,7 +68,7 @@ impl Session {
             } else if running.len() >= self.settings.max_calls {
                 let limit = self.settings.max_calls;
                 Some(loss::too_many_calls(&event.operation_id, limit))
-            } else {
+            } else if let Some(bytes) = self.bytes_for(event) {
                 let new = Arc::new(Running {
                     up_to: AtomicU64::new(STREAM_WINDOW),
                     ..Running::default()
@@ -76,8 +76,11 @@ impl Session {
                 running.insert(event.request_id.clone(), Arc::clone(&new));
                 let session = Arc::clone(self);
                 let incoming = Incoming::from(event);
-                self.tasks.spawn(session.answer(incoming, new));
+                self.tasks.spawn(session.answer(incoming, new, bytes));
                 None
+            } else {
+                let limit = call_bytes(&self.settings);
+                Some(loss::too_many_call_bytes(&event.operation_id, limit))
             }
         };
         if let Some(error) = refusal {
@@ -86,7 +89,27 @@ impl Session {
         None
     }
 
-    async fn answer(self: Arc<Self>, incoming: Incoming, running: Arc<Running>) {
+    /// Permits for what a call holds until it is answered.
+    fn bytes_for(&self, event: &RequestedEvent<'_>) -> Option<OwnedSemaphorePermit> {
+        let held = [
+            event.input,
+            event.metadata,
+            event.identity,
+            event.trace.as_deref(),
+        ];
+        let bytes: usize = held.into_iter().flatten().map(str::len).sum();
+        let bytes = u32::try_from(bytes).ok()?;
+        Arc::clone(&self.call_bytes)
+            .try_acquire_many_owned(bytes)
+            .ok()
+    }
+
+    async fn answer(
+        self: Arc<Self>,
+        incoming: Incoming,
+        running: Arc<Running>,
+        bytes: OwnedSemaphorePermit,
+    ) {
         let id = incoming.request_id.clone();
         let operation = incoming.operation_id.clone();
         let work = async {
@@ -107,6 +130,7 @@ impl Session {
         };
         // It is out of the way before its caller hears of it, and may use the id again.
         locked(&self.running).remove(&id);
+        drop(bytes);
         let outcome: Result<String, CallError> = match outcome {
             None => return,
             Some(Ok(outcome)) => outcome,

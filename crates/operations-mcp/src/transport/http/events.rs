@@ -151,7 +151,7 @@ impl EventStream {
             match place_for(event.data.len(), conversation).filter(|_| is_message) {
                 Some(slot) => {
                     let text = event.data.clone();
-                    hear_large(text, &slot, conversation, &way).await;
+                    hear_large(&text, &slot, conversation, &way).await;
                 }
                 None => {
                     conversation.hear(&event.data, &way);

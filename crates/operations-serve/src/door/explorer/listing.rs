@@ -61,7 +61,7 @@ fn status(shared: &Shared, door: &ExplorerDoor, question: &Question) -> Value {
         "api": http.map(|http| relative(&door.path, &http.path)),
         "caller": question.caller.identity.as_ref().map(|identity| &identity.id),
         "revision": shared.calls.revision(),
-        "stats": shared.counts(),
+        "stats": shared.may_read_metrics(&question.caller).then(|| shared.counts()),
     })
 }
 
@@ -163,7 +163,7 @@ fn failed(shared: &Shared, error: CallError, request_id: &str) -> Response<Body>
         Outcome::Answer(status) => status,
         Outcome::Closed => StatusCode::INTERNAL_SERVER_ERROR,
     };
-    problem::of(&failure::masked(error), status, request_id)
+    problem::of(&failure::masked(error, false), status, request_id)
 }
 
 #[cfg(test)]

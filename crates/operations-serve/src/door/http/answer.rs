@@ -1,5 +1,7 @@
 //! From an envelope to an answer: its data is the body, unless the client wants all of it.
 
+use std::iter;
+
 use futures::StreamExt;
 use http::header::{
     CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
@@ -72,7 +74,7 @@ pub(super) async fn of(
                 let error =
                     CallError::unknown(format!("The file of a large result is gone: {error}"));
                 shared.log_failure(request_id, &error);
-                let error = failure::masked(error);
+                let error = failure::masked(error, false);
                 return problem::of(&error, StatusCode::INTERNAL_SERVER_ERROR, request_id);
             }
         }
@@ -88,9 +90,10 @@ pub(super) async fn of(
         && let Some(upstream) = meta.as_ref().and_then(|meta| meta.object("headers"))
     {
         for name in &shared.options.response_headers {
+            let value = upstream.string(name);
             if let (Ok(name), Some(Ok(value))) = (
                 HeaderName::try_from(name.as_str()),
-                upstream.string(name).map(HeaderValue::try_from),
+                value.map(|value| HeaderValue::try_from(relayed(name, value))),
             ) {
                 headers.insert(name, value);
             }
@@ -98,6 +101,29 @@ pub(super) async fn of(
     }
     secure(&mut response);
     response
+}
+
+/// The value of an upstream header, as it applies to this answer: upstream's is for anyone with the credentials of this
+/// server, and ours is for one caller. No cache that is shared may store it.
+fn relayed(name: &str, value: String) -> String {
+    if name != CACHE_CONTROL.as_str() {
+        return value;
+    }
+    let is_shared = |directive: &&str| {
+        let name = directive.split('=').next().unwrap_or_default().trim();
+        let shared = ["public", "private", "s-maxage", "proxy-revalidate"];
+        shared.iter().any(|known| name.eq_ignore_ascii_case(known))
+    };
+    // It names headers, and who may store which is not for us to sort out.
+    if value.contains('"') {
+        return "no-store".to_owned();
+    }
+    let directives = value.split(',').map(str::trim);
+    let directives = directives.filter(|each| !each.is_empty() && !is_shared(each));
+    iter::once("private")
+        .chain(directives)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// What came from elsewhere must not become a page of this origin.

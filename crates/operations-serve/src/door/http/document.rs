@@ -67,15 +67,22 @@ pub(super) fn of<'o>(
     let mut is_guarded = false;
     for (operation, route) in operations {
         is_guarded |= !operation.is_open();
-        let mut name = safe_name(&operation.id());
-        while !names.insert(name.clone()) {
-            name.push('_');
-        }
+        let name = unique(safe_name(&operation.id()), &mut names);
         let written = written(operation, route, name, about.version, &mut schemas);
         let item = paths.entry(&route.path).or_insert_with(|| json!({}));
-        if let Some(item) = item.as_object_mut() {
-            item.insert(route.method.as_str().to_ascii_lowercase(), written);
+        let Some(item) = item.as_object_mut() else {
+            continue;
+        };
+        // What is called with parameters can be called with a body as well, at the same path.
+        let by_name = Route::plain(operation);
+        if route.path == by_name.path && route.method != by_name.method {
+            let name = unique(safe_name(&format!("{}.post", operation.id())), &mut names);
+            item.insert(
+                "post".to_owned(),
+                alias(operation, &by_name, &written, name),
+            );
         }
+        item.insert(route.method.as_str().to_ascii_lowercase(), written);
     }
     let mut components = json!({
         "schemas": schemas.components,
@@ -163,6 +170,29 @@ fn written(
     put("security", security);
     put(ORIGIN, origin(operation, route));
     Value::Object(members)
+}
+
+/// The same operation, called by name: an import passes over it. Its input is flat, so that it has no references.
+fn alias(operation: &Described, by_name: &Route, written: &Value, name: String) -> Value {
+    let mut members = written.as_object().cloned().unwrap_or_default();
+    members.shift_remove("parameters");
+    members.insert("operationId".to_owned(), name.into());
+    let input = Schemas::default().place(operation.input.as_ref(), "input");
+    let mut put = |name: &str, value: Value| members.insert(name.to_owned(), value);
+    put_body(&mut put, "application/json", &input.schema, true);
+    let mut origin = origin(operation, by_name);
+    if let Some(origin) = origin.as_object_mut() {
+        origin.insert("alias".to_owned(), true.into());
+    }
+    put(ORIGIN, origin);
+    Value::Object(members)
+}
+
+fn unique(mut name: String, names: &mut HashSet<String>) -> String {
+    while !names.insert(name.clone()) {
+        name.push('_');
+    }
+    name
 }
 
 /// An id with what generators of clients, and URLs, can have in a name.

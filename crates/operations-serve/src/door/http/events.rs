@@ -18,6 +18,7 @@ use super::{answer, problem};
 use crate::body::{self, Body};
 use crate::call::{Events, NewCall};
 use crate::failure::{self, Outcome};
+use crate::options::HttpDoor;
 use crate::service::Shared;
 
 /// How long the first event is waited for before the client is told that its stream is open. What goes wrong until then has
@@ -34,14 +35,18 @@ struct Writing {
     wants_envelope: bool,
     operation: Arc<Operation>,
     has_identity: bool,
+    exposes_errors: bool,
     request_id: String,
-    /// The number of the last event, for those whose source has no ids.
+    /// The number of the last event, for sources that are no event streams.
     count: u64,
+    /// The id that the client has from the events before.
+    last_id: String,
 }
 
 /// Subscribes. It fails if that is clear at once.
 pub(super) async fn stream(
     shared: &Arc<Shared>,
+    door: &HttpDoor,
     call: NewCall,
     wants_envelope: bool,
     last_event_id: Option<String>,
@@ -66,11 +71,13 @@ pub(super) async fn stream(
         wants_envelope,
         operation,
         has_identity,
+        exposes_errors: door.expose_errors,
         request_id,
         // Numbers go on where the client was.
         count: last_event_id
             .and_then(|id| id.parse().ok())
             .unwrap_or_default(),
+        last_id: String::new(),
     };
     let pieces = stream::unfold(Some(writing), |writing| async move {
         let mut writing: Writing = writing?;
@@ -111,20 +118,13 @@ impl Writing {
         let sse = members
             .as_ref()
             .and_then(|members| members.object("meta")?.object("sse"));
-        let upstream = |name| sse.as_ref().and_then(|sse| sse.string(name));
-        // A client may name any number as its last.
-        self.count = self.count.wrapping_add(1);
         let mut text = String::with_capacity(envelope.len() + 32);
-        // A line break would end the field, and what follows it would be one of its own.
-        let is_field = |text: &String| !text.is_empty() && !text.contains(['\n', '\r', '\0']);
-        if let Some(event) = upstream("event").filter(is_field)
-            && event != "message"
-        {
-            push_field(&mut text, "event", &event);
-        }
-        match upstream("id").filter(is_field) {
-            Some(id) => push_field(&mut text, "id", &id),
-            None => push_field(&mut text, "id", &self.count.to_string()),
+        if let Some(sse) = &sse {
+            self.push_fields(&mut text, sse);
+        } else {
+            // A client may name any number as its last.
+            self.count = self.count.wrapping_add(1);
+            push_field(&mut text, "id", &self.count.to_string());
         }
         let data = if self.wants_envelope {
             self.shared.calls.headers.in_envelope(envelope)
@@ -137,13 +137,37 @@ impl Writing {
         text
     }
 
+    /// The fields of an event that was one before: its own, so that `Last-Event-ID` means the same to its source.
+    fn push_fields(&mut self, text: &mut String, sse: &Object<'_>) {
+        // A line break would end the field, and what follows it would be one of its own.
+        let field = |name| {
+            let value = sse.string(name).unwrap_or_default();
+            (!value.contains(['\n', '\r', '\0'])).then_some(value)
+        };
+        if let Some(event) = field("event").filter(|event| !event.is_empty() && event != "message")
+        {
+            push_field(text, "event", &event);
+        }
+        // An id counts for the events after it, too, until an empty one takes it back.
+        let id = field("id").unwrap_or_default();
+        if !(id.is_empty() && self.last_id.is_empty()) {
+            push_field(text, "id", &id);
+        }
+        self.last_id = id;
+        let retry = sse.get("retry");
+        if let Some(retry) = retry.filter(|text| text.bytes().all(|byte| byte.is_ascii_digit())) {
+            push_field(text, "retry", retry);
+        }
+    }
+
     fn error(&self, error: CallError) -> String {
         let status = match failure::outcome(&error, Some(&self.operation.spec), self.has_identity) {
             Outcome::Answer(status) => status,
             Outcome::Closed => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        self.shared.log_masked(&self.request_id, &error);
-        let error = failure::masked(error);
+        self.shared
+            .log_masked(&self.request_id, &error, self.exposes_errors);
+        let error = failure::masked(error, self.exposes_errors);
         let may_have_run = failure::may_have_run(&error, &self.operation.spec.id());
         let problem = problem::details(&error, status, &self.request_id, may_have_run);
         let mut text = String::new();

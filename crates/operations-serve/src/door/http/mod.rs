@@ -62,7 +62,11 @@ pub(crate) async fn serve(
                 Outcome::Answer(status) => status,
                 Outcome::Closed => StatusCode::INTERNAL_SERVER_ERROR,
             };
-            return Ok(problem::of(&failure::masked(error), status, &request_id));
+            return Ok(problem::of(
+                &failure::masked(error, false),
+                status,
+                &request_id,
+            ));
         }
     };
     let is_served = |id: &str| shared.calls.operation(id).is_some();
@@ -103,6 +107,12 @@ pub(crate) async fn serve(
             None => problem::not_found(&request_id),
         }),
     }
+}
+
+/// The path of a download without its token, which is all that one needs to read the file.
+pub(crate) fn without_token(door: &str, path: &str) -> Option<String> {
+    let token = download::token(path.strip_prefix(door)?)?;
+    Some(path.strip_suffix(token)?.to_owned() + "***")
 }
 
 /// The operation that a path names.
@@ -183,7 +193,7 @@ async fn call(
     let answered = if call.is_subscription() {
         // A stream has no end that could be waited for; its client ends it.
         call.deadline = None;
-        events::stream(shared, call, wants_envelope, last_event_id).await
+        events::stream(shared, door, call, wants_envelope, last_event_id).await
     } else {
         let caller = Arc::clone(&call.caller);
         match shared.calls.call_in_pieces(call).await {
@@ -205,8 +215,8 @@ async fn call(
     match failure::outcome(&error, Some(spec), has_identity) {
         Outcome::Closed => Err(crate::service::Closed),
         Outcome::Answer(status) => {
-            shared.log_masked(&request_id, &error);
-            let error = failure::masked(error);
+            shared.log_masked(&request_id, &error, door.expose_errors);
+            let error = failure::masked(error, door.expose_errors);
             Ok(problem::of_call(&error, status, &id, &request_id))
         }
     }

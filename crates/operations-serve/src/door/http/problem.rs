@@ -1,14 +1,16 @@
 //! Errors as problem details (RFC 9457).
 
-use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
+use http::header::{ACCEPT_ENCODING, ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Method, Response, StatusCode};
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use serde_json::{Value, json};
 
 use super::route::Unreadable;
 use crate::body::{self, Body, Unread};
+use crate::budget::exhausted;
 use crate::challenge;
 use crate::failure;
+use crate::service::overloaded;
 
 const PROBLEM: HeaderValue = HeaderValue::from_static("application/problem+json");
 
@@ -31,6 +33,15 @@ pub fn of_call(
     if let Some(refused) = failure::refused(error) {
         let headers = response.headers_mut();
         headers.insert(RETRY_AFTER, HeaderValue::from(refused.retry_after));
+    }
+    // Of an upstream server whose status is relayed, if its headers may be shown.
+    let details = error.details.as_ref();
+    if status == StatusCode::TOO_MANY_REQUESTS
+        && let Some(wait) =
+            details.and_then(|details| details.pointer("/headers/retry-after")?.as_str())
+        && let Ok(wait) = HeaderValue::try_from(wait)
+    {
+        response.headers_mut().insert(RETRY_AFTER, wait);
     }
     if status == StatusCode::FORBIDDEN && error.is(InfrastructureErrorCode::AccessDenied) {
         let missing = challenge::missing_scopes(error.details.as_ref());
@@ -130,6 +141,16 @@ pub fn wrong_type(request_id: &str) -> Response<Body> {
     refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, message, request_id)
 }
 
+/// The body is compressed, or encoded in another way. Says what is accepted (RFC 7694).
+#[must_use]
+pub fn encoded(request_id: &str) -> Response<Body> {
+    let message = "The body must be sent without a Content-Encoding";
+    let mut response = refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, message, request_id);
+    let headers = response.headers_mut();
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    response
+}
+
 /// The body is not there.
 #[must_use]
 pub fn unread(why: Unread, most: usize, request_id: &str) -> Response<Body> {
@@ -142,6 +163,7 @@ pub fn unread(why: Unread, most: usize, request_id: &str) -> Response<Body> {
             let message = "The body did not arrive in time";
             refusal(StatusCode::REQUEST_TIMEOUT, message, request_id)
         }
+        Unread::Exhausted => overloaded(&exhausted("none"), request_id),
         Unread::Broken => {
             let message = "The body could not be read to its end";
             refusal(StatusCode::BAD_REQUEST, message, request_id)

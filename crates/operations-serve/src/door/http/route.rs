@@ -338,7 +338,13 @@ impl Parameter {
             Location::Path => decoded(text),
             _ => Ok(text.trim().to_owned()),
         };
-        let read = |text: &str| Ok(self.scalar.read(&decoded(text)?));
+        let read = |text: &str| {
+            let read = self.scalar.read(&decoded(text)?);
+            read.map_err(|what| Unreadable {
+                what,
+                property: Some(self.property.clone()),
+            })
+        };
         let Some(first) = raw.first() else {
             return Ok(None);
         };

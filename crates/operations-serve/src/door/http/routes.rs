@@ -110,7 +110,7 @@ impl Routes {
     }
 
     /// The operations that somebody may call, as far as that can be told here.
-    pub(super) fn ids_for(
+    pub(crate) fn ids_for(
         &self,
         identity: Option<&Identity>,
         is_served: impl Fn(&str) -> bool,

@@ -230,8 +230,50 @@ impl Known {
             };
             moved.insert(name.clone(), value);
         }
+        bound_by_numbers(&mut moved);
+        if moved.shift_remove("nullable") == Some(Value::Bool(true)) {
+            return or_null(moved);
+        }
         Value::Object(moved)
     }
+}
+
+/// OpenAPI 3.0, as draft 4 of JSON Schema, says in a boolean whether a bound is excluded; later ones have the bound in its place.
+fn bound_by_numbers(schema: &mut Map<String, Value>) {
+    for (exclusive, inclusive) in [
+        ("exclusiveMinimum", "minimum"),
+        ("exclusiveMaximum", "maximum"),
+    ] {
+        let Some(Value::Bool(is_excluded)) = schema.get(exclusive) else {
+            continue;
+        };
+        let bound = is_excluded.then(|| schema.shift_remove(inclusive));
+        schema.shift_remove(exclusive);
+        if let Some(bound) = bound.flatten() {
+            schema.insert(exclusive.to_owned(), bound);
+        }
+    }
+}
+
+/// OpenAPI 3.0's `nullable`, in the words of JSON Schema: null passes, whatever else the schema says.
+fn or_null(mut schema: Map<String, Value>) -> Value {
+    const COMBINED: [&str; 7] = ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "const"];
+    if COMBINED.iter().any(|name| schema.contains_key(*name)) {
+        return json!({ "anyOf": [schema, { "type": "null" }] });
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+    match schema.get_mut("type") {
+        Some(Value::Array(names)) if !names.contains(&json!("null")) => names.push("null".into()),
+        Some(name @ Value::String(_)) if name != "null" => {
+            *name = json!([name.take(), "null"]);
+        }
+        _ => {}
+    }
+    Value::Object(schema)
 }
 
 /// Does something one step further down.
@@ -343,6 +385,40 @@ mod tests {
         assert_eq!(properties["same"]["$ref"], format!("{base}/$defs/Tag"));
         assert_eq!(properties["away"], json!({}));
         assert_eq!(component["$defs"]["Tag"]["default"], "a");
+    }
+
+    #[test]
+    fn words_of_openapi_3_0_become_those_of_json_schema() {
+        let mut schemas = Schemas::default();
+        for (old, new) in [
+            (
+                json!({ "type": "string", "nullable": true }),
+                json!({ "type": ["string", "null"] }),
+            ),
+            (
+                json!({ "type": "string", "nullable": false }),
+                json!({ "type": "string" }),
+            ),
+            (
+                json!({ "type": "string", "enum": ["a"], "nullable": true }),
+                json!({ "type": ["string", "null"], "enum": ["a", null] }),
+            ),
+            (
+                json!({ "nullable": true, "allOf": [{ "type": "string" }] }),
+                json!({ "anyOf": [{ "allOf": [{ "type": "string" }] }, { "type": "null" }] }),
+            ),
+            (
+                json!({ "minimum": 1, "exclusiveMinimum": true, "maximum": 9, "exclusiveMaximum": false }),
+                json!({ "maximum": 9, "exclusiveMinimum": 1 }),
+            ),
+            (
+                json!({ "exclusiveMinimum": 1, "properties": { "nullable": { "type": "boolean" } } }),
+                json!({ "exclusiveMinimum": 1, "properties": { "nullable": { "type": "boolean" } } }),
+            ),
+        ] {
+            let placed = schemas.place(Some(&json!({ "items": old })), "x").schema;
+            assert_eq!(placed["items"], new, "{old}");
+        }
     }
 
     #[test]

@@ -7,7 +7,9 @@ mod spoke;
 pub(crate) mod upgrade;
 
 use std::sync::{Arc, RwLock};
+use std::time::Duration;
 
+use http::request::Parts;
 use http::{Response, StatusCode};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
@@ -20,7 +22,7 @@ use operations_websocket::session::{Settings, offer_bytes};
 use operations_websocket::{Peer, Role, Session, WebSocketStream};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -32,6 +34,11 @@ use crate::options::HubDoor;
 use crate::service::{Exchange, Shared};
 use spoke::Serves;
 pub use spoke::Spoke;
+
+/// An identity is not checked more often than this, whatever its `maxAge`.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
+/// How long the host may take to say whether an identity still holds.
+const CHECK_TIME: f64 = 60_000.0;
 
 /// Those who are connected, and what is kept for them.
 #[derive(Debug)]
@@ -117,8 +124,8 @@ pub(crate) fn serve(
     };
     let name = upgrade::name_of(exchange.head.uri.query());
     let instance = upgrade::instance_of(&exchange.head.headers);
-    let caller = exchange.caller;
-    let has_accept = door.has_accept;
+    let (head, caller) = (exchange.head, exchange.caller);
+    let (has_accept, exposes_errors) = (door.has_accept, door.expose_errors);
     let shared = Arc::clone(shared);
     let tasks = shared.hub.tasks.clone();
     tasks.spawn(async move {
@@ -140,12 +147,14 @@ pub(crate) fn serve(
             caller,
             instance,
             since: clock::now(),
+            closed: CancellationToken::new(),
             registered: RwLock::default(),
         });
         let serving = Arc::new(Serves {
             shared: Arc::clone(&shared),
             spoke: Arc::clone(&spoke),
             has_accept,
+            exposes_errors,
         });
         let peer = Arc::clone(&spoke.peer);
         let closing = shared.closing.clone();
@@ -154,13 +163,42 @@ pub(crate) fn serve(
         shared
             .host
             .announce(&json!({ "joined": spoke.to_json() }).to_string());
-        let end = session.run(socket, &shared.hub.kill).await;
+        let closed = async {
+            tokio::select! {
+                () = spoke.closed.cancelled() => "the hub has closed it",
+                () = identity_lost(&shared, &head, &spoke) => "the identity of the connection is not valid any more",
+            }
+        };
+        let running = session.run(socket, &shared.hub.kill);
+        tokio::pin!(running);
+        let end = tokio::select! {
+            end = &mut running => end,
+            why = closed => {
+                session.close(why);
+                running.await
+            }
+        };
         writing(&shared.hub.spokes).shift_remove(&id);
         peer.lost(&end.why);
         let left = json!({ "left": { "id": &*id, "reason": end.why } });
         shared.host.announce(&left.to_string());
     });
     switching
+}
+
+/// Returns when the host, asked again at `maxAge`, does not give the identity that the connection was made with.
+async fn identity_lost(shared: &Arc<Shared>, head: &Parts, spoke: &Spoke) {
+    let mut until = spoke.caller.until;
+    while let Some(at) = until {
+        sleep(clock::until(at).max(CHECK_EVERY)).await;
+        let known_by = clock::now() + CHECK_TIME;
+        match shared.identities.of(head, &shared.host, known_by).await {
+            Ok(found) if found.identity == spoke.caller.identity => until = found.until,
+            // A check that fails is no reason to go on believing.
+            _ => return,
+        }
+    }
+    std::future::pending::<()>().await;
 }
 
 impl Spoke {

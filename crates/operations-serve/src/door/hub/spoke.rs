@@ -10,9 +10,12 @@ use operations_core::access::Identity;
 use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::lock::{reading, writing};
+use operations_core::log::Level;
 use operations_core::nearest::nearest_id;
 use operations_websocket::{Answered, Incoming, Peer, Serving, loss};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::failure;
@@ -23,6 +26,9 @@ use crate::service::Shared;
 
 /// Whoever has this scope may call on behalf of others.
 const IMPERSONATE: &str = "hub:impersonate";
+
+/// What a spoke may say about one operation.
+const OPERATION_BYTES: usize = 1024 * 1024;
 
 /// Somebody who is connected.
 #[derive(Debug)]
@@ -39,6 +45,8 @@ pub struct Spoke {
     pub since: f64,
     /// To call them.
     pub peer: Arc<Peer>,
+    /// Cancelled when the host wants the connection closed.
+    pub closed: CancellationToken,
     /// The ids under which their operations are registered here.
     pub(super) registered: RwLock<HashSet<String>>,
 }
@@ -49,11 +57,14 @@ pub(super) struct Serves {
     pub(super) spoke: Arc<Spoke>,
     /// Somebody decides which operations of spokes are taken.
     pub(super) has_accept: bool,
+    /// Whether callers read the messages of exceptions.
+    pub(super) exposes_errors: bool,
 }
 
 impl Serving for Serves {
     fn call(&self, incoming: Incoming) -> BoxFuture<'static, Result<Answered, CallError>> {
         let (shared, spoke) = (Arc::clone(&self.shared), Arc::clone(&self.spoke));
+        let exposes = self.exposes_errors;
         async move {
             let caller = spoke.speaks_as(&incoming)?;
             let Some(operation) = shared.calls.operation(&incoming.operation_id) else {
@@ -66,10 +77,8 @@ impl Serving for Serves {
             let request_id = incoming.request_id.clone();
             let done = peer_calls::call(&shared.calls, operation, incoming, caller, deadline).await;
             let tell = move |error: CallError| {
-                if failure::is_masked(&error) {
-                    shared.log_failure(&request_id, &error);
-                }
-                failure::masked(error)
+                shared.log_masked(&request_id, &error, exposes);
+                failure::masked(error, exposes)
             };
             match done {
                 Ok(Answered::Many(events)) => {
@@ -103,6 +112,7 @@ impl Serving for Serves {
         let (shared, spoke) = (Arc::clone(&self.shared), Arc::clone(&self.spoke));
         async move {
             let id: Arc<str> = Uuid::new_v4().to_string().into();
+            let operations = shared.readable(&spoke, &operations)?;
             let question = |_: &str| {
                 let spoke = json!(&*spoke.id);
                 format!("{{\"offer\":{{\"spoke\":{spoke},\"operations\":{operations}}}}}")
@@ -133,6 +143,27 @@ impl Serving for Serves {
             Some(((), revision))
         })
         .boxed()
+    }
+}
+
+impl Shared {
+    /// The operations of an offer as a list of texts, so that the host can read them one by one. It reads each in one go, so those
+    /// that are too long are left out.
+    fn readable(&self, spoke: &Spoke, operations: &str) -> Result<String, CallError> {
+        let all: Vec<&RawValue> = serde_json::from_str(operations)
+            .map_err(|error| CallError::invalid(format!("The offer is no list: {error}")))?;
+        let texts = all.iter().map(|operation| operation.get());
+        let texts: Vec<&str> = texts.filter(|text| text.len() <= OPERATION_BYTES).collect();
+        let too_long = all.len() - texts.len();
+        if too_long > 0 {
+            let message = format!(
+                "{too_long} operations of spoke {} are left out: the description of one may have {OPERATION_BYTES} bytes",
+                json!(spoke.name)
+            );
+            let properties = [("spoke", json!(spoke.name))];
+            self.logger.log(Level::Warning, "hub", message, properties);
+        }
+        Ok(json!(texts).to_string())
     }
 }
 

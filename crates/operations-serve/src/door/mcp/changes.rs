@@ -199,7 +199,17 @@ impl Audience {
     }
 }
 
-/// Waits for what there is to tell.
+/// Something that was received, before it is made into messages.
+#[derive(Debug, Clone)]
+enum Received {
+    /// A resource has changed; nothing where some changes were missed.
+    Resource(Option<Arc<str>>),
+    /// A task has changed; nothing where some changes were missed.
+    Task(Option<tasks::Changed>),
+    Lists,
+}
+
+/// Waits for notifications to send.
 #[derive(Debug)]
 pub(super) struct Watcher {
     shared: Arc<Shared>,
@@ -213,6 +223,8 @@ pub(super) struct Watcher {
     settling: Option<Instant>,
     /// The lists as they were; nothing if nobody has looked at them yet.
     seen: Option<Fingerprints>,
+    /// Received, and not yet returned as messages: a caller of [`Watcher::next`] may stop waiting in between.
+    received: Option<Received>,
 }
 
 impl Watcher {
@@ -226,6 +238,7 @@ impl Watcher {
             audience,
             settling: None,
             seen: None,
+            received: None,
         };
         if let Some(newest) = shared.mcp.catalog.newest(shared) {
             watcher.seen = Some(watcher.fingerprints(&newest));
@@ -241,39 +254,51 @@ impl Watcher {
     /// The next messages. Nothing if there never will be any. Whoever waits may stop, and ask again.
     pub(super) async fn next(&mut self) -> Option<Vec<String>> {
         loop {
-            let messages = tokio::select! {
-                biased;
-                updated = self.updates.recv() => self.updated(updated).await?,
-                changed = next_task(&mut self.tasks) => self.tasks(changed).await,
-                changed = settled(&mut self.revision, &mut self.settling) => {
-                    changed?;
-                    self.changed().await
-                }
+            let received = match self.received.take() {
+                Some(received) => received,
+                None => self.receive().await?,
             };
+            let messages = match self.received.insert(received).clone() {
+                Received::Resource(uri) => self.updated(uri).await,
+                Received::Task(changed) => self.tasks(changed).await,
+                Received::Lists => self.changed().await,
+            };
+            self.received = None;
             if !messages.is_empty() {
                 return Some(messages);
             }
         }
     }
 
-    async fn updated(&self, updated: Result<Arc<str>, RecvError>) -> Option<Vec<String>> {
+    async fn receive(&mut self) -> Option<Received> {
+        tokio::select! {
+            biased;
+            updated = self.updates.recv() => match updated {
+                Ok(uri) => Some(Received::Resource(Some(uri))),
+                Err(RecvError::Lagged(_)) => Some(Received::Resource(None)),
+                Err(RecvError::Closed) => None,
+            },
+            changed = next_task(&mut self.tasks) => Some(Received::Task(changed)),
+            changed = settled(&mut self.revision, &mut self.settling) => changed.map(|()| Received::Lists),
+        }
+    }
+
+    async fn updated(&self, updated: Option<Arc<str>>) -> Vec<String> {
         let mut watched = self.audience.watched(&self.shared, &self.caller);
-        match updated {
-            Ok(uri) => watched.retain(|each| **each == *uri),
-            // Some were missed: each of them may have been.
-            Err(RecvError::Lagged(_)) => {}
-            Err(RecvError::Closed) => return None,
+        // Where some were missed, each of them may have been.
+        if let Some(uri) = updated {
+            watched.retain(|each| **each == *uri);
         }
         if watched.is_empty() {
-            return Some(Vec::new());
+            return Vec::new();
         }
         // Who may read it is decided when there is something to tell: rules change, and anybody can ask to be told.
         let Ok(catalog) = self.shared.mcp.catalog.current(&self.shared).await else {
-            return Some(Vec::new());
+            return Vec::new();
         };
         watched.retain(|uri| resources::is_readable(&self.shared, &catalog, &self.caller, uri));
         let messages = watched.iter().map(|uri| self.audience.updated(uri));
-        Some(messages.collect())
+        messages.collect()
     }
 
     /// What there is to tell about tasks: of one that has changed, or, if some were missed, of all that the client has named.
@@ -365,4 +390,72 @@ async fn settled(
     sleep_until(until).await;
     *settling = None;
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used, reason = "tests: a failure should stop them")]
+
+    use futures::FutureExt as _;
+    use operations_core::log::Logger;
+    use operations_core::mailbox::Mailbox;
+    use operations_core::registry::{Operation, OutputMode, Registry, Schema, Work};
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::host::Host;
+    use crate::options::Options;
+    use crate::service::Service;
+
+    fn service(host: &Arc<Host>) -> Service {
+        let registry = Arc::new(Registry::new(OutputMode::Normalise, Logger::silent()));
+        let spec = json!({
+            "namespace": "t", "name": "a", "type": "query", "description": "",
+            "accessControl": { "requiredScopes": [] },
+        });
+        registry.set(Operation {
+            spec: serde_json::from_value(spec).expect("a spec"),
+            input: Schema::ready(None),
+            output: Schema::ready(None),
+            work: Work::Host,
+        });
+        let options = json!({
+            "doors": { "mcp": { "path": "/mcp", "name": "test", "version": "1" } },
+            "maxBodyBytes": 1000, "requestTimeout": 1000, "requestHeaders": [], "responseHeaders": [],
+        });
+        let options = Options::read(&options.to_string()).expect("options");
+        let (host, logger) = (Arc::clone(host), Logger::silent());
+        Service::new(options, registry, host, logger, Arc::default()).expect("a service")
+    }
+
+    #[tokio::test]
+    async fn a_notification_is_not_lost_by_who_stops_waiting_for_it() {
+        let mailbox = Arc::new(Mailbox::new(|| {}));
+        let host = Arc::new(Host::new(Arc::clone(&mailbox)));
+        let service = service(&host);
+        let params = r#"{"notifications":{"resourceSubscriptions":["t://a"]}}"#;
+        let params = Object::read(params).expect("parameters");
+        let subscription = Subscription::read("1", &params).expect("a subscription");
+        let audience = Audience::Subscription(subscription);
+        let mut watcher = Watcher::new(service.shared(), &Arc::default(), audience);
+        service.shared().resource_updated("t://a");
+        // The host decides who may read it, and takes longer than the interval of keep-alives.
+        assert!(watcher.next().now_or_never().is_none());
+        let mut next = Box::pin(watcher.next());
+        assert!(next.as_mut().now_or_never().is_none());
+        let description = json!([{
+            "id": "t.a", "type": "query", "description": "", "access": { "requiredScopes": [] },
+            "mcp": { "resource": { "uri": "t://a" } },
+        }]);
+        while let Some(batch) = mailbox.take() {
+            let items: Vec<Value> = serde_json::from_str(&batch.text).expect("a batch is JSON");
+            for id in items.iter().filter_map(|item| item.get(1)?.as_str()) {
+                host.respond(id, &description.to_string());
+            }
+        }
+        let messages = timeout(Duration::from_secs(10), next).await;
+        let messages = messages.expect("a notification").expect("more of them");
+        let is_it = |message: &String| message.contains("notifications/resources/updated");
+        assert!(messages.iter().any(is_it), "{messages:?}");
+    }
 }

@@ -36,19 +36,21 @@ struct Answers(Map<String, Value>);
 
 impl Answers {
     fn read(shared: &Shared, binding: &Binding<'_>, params: &Object<'_>) -> Result<Self, Refusal> {
+        let refused = |message: &str| Refusal::new(INVALID_PARAMS, message);
         let mut answers = Map::new();
+        // Clients may answer without a state, as the conformance suite does: then there is nothing that was asked before.
         if params.get("requestState").is_some() {
             let state = params.string("requestState");
             let opened = state.and_then(|state| shared.mcp.seal.open(binding, &state));
             answers = opened.ok_or_else(|| {
-                let message = "\"requestState\" was not made here for this request, or is too old. Call without it";
-                Refusal::new(INVALID_PARAMS, message)
+                refused(
+                    "\"requestState\" was not made here for this request with these arguments, or is too old. Call without it",
+                )
             })?;
         }
         if let Some(given) = params.get("inputResponses") {
-            let given: Map<String, Value> = serde_json::from_str(given).map_err(|_| {
-                Refusal::new(INVALID_PARAMS, "\"inputResponses\" must be an object")
-            })?;
+            let given: Map<String, Value> = serde_json::from_str(given)
+                .map_err(|_| refused("\"inputResponses\" must be an object"))?;
             answers.extend(given);
         }
         Ok(Self(answers))
@@ -96,6 +98,8 @@ impl<'a> Dialogue<'a> {
         let binding = Binding {
             method: &asked.method,
             target,
+            operation: new.operation.spec.id(),
+            input: new.input.clone(),
             caller: asked.caller.id(),
         };
         let answers = match asked.generation {
@@ -108,7 +112,7 @@ impl<'a> Dialogue<'a> {
             binding,
             answers,
             used: Map::new(),
-            underway: Underway::new(shared, new, offers(asked, may_be_task)),
+            underway: Underway::new(shared, new, offers(asked, may_be_task), asked.held.clone()),
         })
     }
 

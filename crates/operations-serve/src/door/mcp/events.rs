@@ -16,6 +16,7 @@ use super::message;
 use super::request::Reply;
 use super::{plain_answer, reply_text};
 use crate::body::{self, Body};
+use crate::limits::Place;
 use crate::service::Answered;
 
 /// Silence after which a comment is sent: what is in between ends connections on which nothing happens.
@@ -104,9 +105,13 @@ enum Stage {
 }
 
 /// A stream that tells what has changed.
-pub(super) fn announcing(watcher: Watcher, closing: CancellationToken) -> Response<Body> {
-    let begun = (Stage::First, watcher, closing);
-    let pieces = stream::unfold(begun, |(stage, mut watcher, closing)| async move {
+pub(super) fn announcing(
+    watcher: Watcher,
+    closing: CancellationToken,
+    permit: Option<Place>,
+) -> Response<Body> {
+    let begun = (Stage::First, watcher, closing, permit);
+    let pieces = stream::unfold(begun, |(stage, mut watcher, closing, permit)| async move {
         let (piece, stage) = match stage {
             Stage::Over => return None,
             Stage::First => first(&watcher.audience),
@@ -129,7 +134,7 @@ pub(super) fn announcing(watcher: Watcher, closing: CancellationToken) -> Respon
                 }
             }
         };
-        Some((piece, (stage, watcher, closing)))
+        Some((piece, (stage, watcher, closing, permit)))
     });
     event_stream(body::streamed(pieces.boxed()))
 }

@@ -135,13 +135,16 @@ pub(super) fn batch(text: &str) -> Result<Vec<&str>, Refusal> {
 
 /// An answer with a result, which is JSON.
 pub(super) fn result(id: &str, result: &str) -> String {
-    let mut text = String::with_capacity(id.len() + result.len() + 40);
-    text.push_str("{\"jsonrpc\":\"2.0\",\"id\":");
-    text.push_str(id);
-    text.push_str(",\"result\":");
+    let mut text = result_head(id);
+    text.reserve_exact(result.len() + 1);
     text.push_str(result);
     text.push('}');
     text
+}
+
+/// The same up to the result, after which there is a brace.
+pub(super) fn result_head(id: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"#)
 }
 
 /// An answer without a result. Nothing is known of the id of what could not be read.

@@ -28,11 +28,14 @@ mod tools;
 mod underway;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
 use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use operations_core::error::CallError;
 use tokio::sync::broadcast;
+use tokio::time::timeout;
 
 use self::changes::{Audience, Watcher};
 use self::generation::STATELESS;
@@ -51,7 +54,7 @@ use crate::challenge;
 use crate::described::Kept;
 use crate::door::http::problem;
 use crate::options::McpDoor;
-use crate::service::{Answered, Closed, Exchange, Shared};
+use crate::service::{Answered, Closed, Exchange, Shared, overloaded};
 
 /// Whether an operation can be a resource at this address, which may have variables.
 #[must_use]
@@ -61,6 +64,8 @@ pub fn is_resource_uri(uri: &str) -> bool {
 
 const SESSION_HEADER: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
+/// How long a server that closes waits for the ends of its tasks to be stored.
+const STORE_TIME: Duration = Duration::from_secs(5);
 /// Resources that were said to be others, and that a slow client has not heard of yet.
 const WAITING_UPDATES: usize = 1_024;
 
@@ -101,6 +106,13 @@ impl State {
         })
     }
 
+    /// Waits until the ends of tasks are stored, but not for a store that does not answer.
+    pub(crate) async fn close(&self) {
+        if let Some(tasks) = &self.tasks {
+            let _ = timeout(STORE_TIME, tasks.stored()).await;
+        }
+    }
+
     /// A resource is another: whoever watches it is told.
     pub(crate) fn resource_updated(&self, uri: &str) {
         // Nobody may be watching.
@@ -112,7 +124,7 @@ impl State {
 pub(crate) async fn serve(shared: &Arc<Shared>, door: &McpDoor, exchange: Exchange) -> Answered {
     match exchange.head.method {
         Method::POST => post::post(shared, door, exchange).await,
-        Method::GET => Ok(get(shared, door, &exchange)),
+        Method::GET => Ok(get(shared, door, exchange).await),
         Method::DELETE => Ok(delete(shared, &exchange)),
         _ => Ok(wrong_method(&exchange.request_id)),
     }
@@ -126,23 +138,29 @@ fn wrong_method(request_id: &str) -> Response<Body> {
 }
 
 /// The stream on which older clients hear what they have not asked for.
-fn get(shared: &Arc<Shared>, door: &McpDoor, exchange: &Exchange) -> Response<Body> {
-    let headers = &exchange.head.headers;
+async fn get(shared: &Arc<Shared>, door: &McpDoor, exchange: Exchange) -> Response<Body> {
+    let Exchange {
+        head,
+        caller,
+        request_id,
+        ..
+    } = exchange;
+    let headers = &head.headers;
     let is_stateless = headers
         .get("mcp-protocol-version")
         .is_some_and(|version| version == STATELESS);
     if is_stateless || !accepts(headers, "text/event-stream") {
-        return wrong_method(&exchange.request_id);
+        return wrong_method(&request_id);
     }
     let session = session_of(headers);
-    if is_over(shared, session.as_deref(), exchange.caller.id()) {
+    if is_over(shared, session.as_deref(), caller.id()) {
         return gone(None);
     }
     let last_event = headers.get(LAST_EVENT).and_then(|id| id.to_str().ok());
     if let (Some(options), Some(last_event), Some(session)) = (&door.resume, last_event, &session) {
         let whose = Whose {
             session: session.clone(),
-            caller: exchange.caller.id().to_owned(),
+            caller: caller.id().to_owned(),
         };
         let resumed = shared.mcp.streams.resume(&whose, last_event, options);
         return resumed.unwrap_or_else(|| {
@@ -151,8 +169,12 @@ fn get(shared: &Arc<Shared>, door: &McpDoor, exchange: &Exchange) -> Response<Bo
             refused(None, &refusal.with_status(StatusCode::BAD_REQUEST))
         });
     }
-    let watcher = Watcher::new(shared, &exchange.caller, Audience::Session(session));
-    events::announcing(watcher, shared.closing.clone())
+    let permit = match shared.calls.stream_permit(&caller).await {
+        Ok(permit) => permit,
+        Err(error) => return overloaded(&error, &request_id),
+    };
+    let watcher = Watcher::new(shared, &caller, Audience::Session(session));
+    events::announcing(watcher, shared.closing.clone(), permit)
 }
 
 /// Whether nobody can have a session of this name, or not any more.
@@ -220,6 +242,18 @@ fn reply_text(id: &str, reply: Reply) -> Option<String> {
     }
 }
 
+/// The same in parts, so that what others have too is not copied: a list is as large as all tools together.
+fn reply_parts(id: &str, reply: Reply) -> Option<Vec<Bytes>> {
+    match reply {
+        Reply::Result(result) if !result.is_unique() => Some(vec![
+            Bytes::from(message::result_head(id)),
+            result,
+            Bytes::from_static(b"}"),
+        ]),
+        reply => reply_text(id, reply).map(|text| vec![Bytes::from(text)]),
+    }
+}
+
 fn plain_answer(id: &str, reply: Reply) -> Answered {
     match reply {
         Reply::Refused(refusal) | Reply::Denied(refusal, _) => {
@@ -230,19 +264,19 @@ fn plain_answer(id: &str, reply: Reply) -> Answered {
             }
             Ok(response)
         }
-        reply => match reply_text(id, reply) {
-            Some(text) => Ok(json_response(StatusCode::OK, text)),
+        reply => match reply_parts(id, reply) {
+            Some(parts) => Ok(json_response(StatusCode::OK, body::parts(parts))),
             None => Err(Closed),
         },
     }
 }
 
 fn refused(id: Option<&str>, refusal: &Refusal) -> Response<Body> {
-    json_response(refusal.status, message::error(id, refusal))
+    json_response(refusal.status, body::full(message::error(id, refusal)))
 }
 
-fn json_response(status: StatusCode, text: String) -> Response<Body> {
-    let mut response = Response::new(body::full(text));
+fn json_response(status: StatusCode, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use http::header::ACCEPT;
@@ -13,15 +14,18 @@ use tokio::sync::mpsc;
 use super::changes::{Audience, Subscription, Watcher};
 use super::client::{self, Abilities};
 use super::generation::{self, Generation};
-use super::message::{self, INVALID_REQUEST, Kind, Message, PARSE_ERROR, Refusal};
+use super::message::{self, INTERNAL_ERROR, INVALID_REQUEST, Kind, Message, PARSE_ERROR, Refusal};
 use super::request::{self, Asked, Reply};
 use super::resumable::{self, ResumeOptions, Whose};
 use super::running::Key;
 use super::{
     SESSION_HEADER, accepted, accepts, events, gone, is_over, json_response, plain_answer,
-    progress, refused, reply_text, session, session_of,
+    progress, refused, reply_parts, session, session_of,
 };
+use uuid::Uuid;
+
 use crate::body::{self, Body};
+use crate::budget::{Held, exhausted};
 use crate::door::http::{problem, request as plain};
 use crate::options::McpDoor;
 use crate::service::{Answered, Exchange, Shared};
@@ -41,6 +45,8 @@ struct Origin {
     caller: Arc<crate::identity::Caller>,
     request_id: Arc<str>,
     deadline: Option<f64>,
+    /// What the body is counted by.
+    held: Option<Arc<Held>>,
 }
 
 /// Answers what is posted.
@@ -67,6 +73,7 @@ pub(super) async fn post(shared: &Arc<Shared>, door: &McpDoor, exchange: Exchang
             &refusal.with_status(StatusCode::NOT_ACCEPTABLE),
         ));
     }
+    let held = body.held();
     let (most, within) = (
         shared.options.max_body_bytes,
         shared.options.request_timeout,
@@ -86,6 +93,7 @@ pub(super) async fn post(shared: &Arc<Shared>, door: &McpDoor, exchange: Exchang
         caller,
         request_id,
         deadline,
+        held,
     };
     if text.trim_start().starts_with('[') {
         return Ok(origin.batch(text).await);
@@ -120,7 +128,7 @@ impl Origin {
         };
         if method == "subscriptions/listen" && generation == Generation::Stateless {
             return Ok(match Subscription::read(id, &params) {
-                Ok(subscription) => self.listening(subscription),
+                Ok(subscription) => self.listening(id, subscription).await,
                 Err(refusal) => refused(Some(id), &refusal),
             });
         }
@@ -165,10 +173,18 @@ impl Origin {
         })
     }
 
-    fn listening(&self, subscription: Subscription) -> Response<Body> {
+    async fn listening(&self, id: &str, subscription: Subscription) -> Response<Body> {
+        let permit = match self.shared.calls.stream_permit(&self.caller).await {
+            Ok(permit) => permit,
+            Err(error) => {
+                let refusal = Refusal::new(INTERNAL_ERROR, error.message);
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                return refused(Some(id), &refusal.with_status(status));
+            }
+        };
         let audience = Audience::Subscription(subscription);
         let watcher = Watcher::new(&self.shared, &self.caller, audience);
-        events::announcing(watcher, self.shared.closing.clone())
+        events::announcing(watcher, self.shared.closing.clone(), permit)
     }
 
     fn asked(
@@ -209,6 +225,7 @@ impl Origin {
             out,
             questions: self.shared.mcp.questions.clone(),
             server: request::server_info(&self.door),
+            held: self.held.clone(),
         }
     }
 
@@ -264,25 +281,36 @@ impl Origin {
             Ok(messages) => messages,
             Err(refusal) => return refused(None, &refusal),
         };
-        let answering: Vec<BoxFuture<'_, Option<String>>> = messages
+        // Counted as they are made: no answer of a batch is sent before the last one is there.
+        let held = Arc::new(self.shared.bytes.hold());
+        let answering: Vec<BoxFuture<'_, Option<Vec<Bytes>>>> = messages
             .into_iter()
-            .map(|text| self.of_batch(text).boxed())
+            .map(|text| self.of_batch(text, &held).boxed())
             .collect();
-        let answers: Vec<Option<String>> = stream::iter(answering)
+        let answers: Vec<Option<Vec<Bytes>>> = stream::iter(answering)
             .buffered(BATCH_AT_ONCE)
             .collect()
             .await;
-        let answers: Vec<String> = answers.into_iter().flatten().collect();
-        if answers.is_empty() {
+        let mut parts = Vec::new();
+        for answer in answers.into_iter().flatten() {
+            let before: &[u8] = if parts.is_empty() { b"[" } else { b"," };
+            parts.push(Bytes::from_static(before));
+            parts.extend(answer);
+        }
+        if parts.is_empty() {
             return accepted();
         }
-        json_response(StatusCode::OK, format!("[{}]", answers.join(",")))
+        parts.push(Bytes::from_static(b"]"));
+        json_response(StatusCode::OK, body::parts(parts).counted_by(&held))
     }
 
-    async fn of_batch(&self, text: &str) -> Option<String> {
+    async fn of_batch(&self, text: &str, held: &Held) -> Option<Vec<Bytes>> {
+        let refused = |id: Option<&str>, refusal: &Refusal| {
+            Some(vec![Bytes::from(message::error(id, refusal))])
+        };
         let message = match Message::read(text) {
             Ok(message) => message,
-            Err(refusal) => return Some(message::error(None, &refusal)),
+            Err(refusal) => return refused(None, &refusal),
         };
         let (id, method) = match message.kind {
             Kind::Answer { id, result, error } => {
@@ -300,13 +328,20 @@ impl Origin {
             Ok(Generation::Handshake) if method != "initialize" => {
                 let params = &message.params;
                 let text = message::params_text(text);
-                let asked = self.asked(method, params, text, Generation::Handshake, None);
-                return reply_text(id, self.work(id, asked).await);
+                let mut asked = self.asked(method, params, text, Generation::Handshake, None);
+                // Calls that follow each other under one id would end each other.
+                asked.request_id = Uuid::new_v4().to_string().into();
+                let parts = reply_parts(id, self.work(id, asked).await)?;
+                let own = parts.iter().filter(|part| part.is_unique());
+                if held.try_add(own.map(Bytes::len).sum()) {
+                    return Some(parts);
+                }
+                Refusal::new(INTERNAL_ERROR, exhausted("unknown").message)
             }
             Ok(_) => Refusal::new(INVALID_REQUEST, format!("{method} cannot be in a batch")),
             Err(refusal) => refusal,
         };
-        Some(message::error(Some(id), &refusal))
+        refused(Some(id), &refusal)
     }
 }
 

@@ -17,6 +17,7 @@ use super::level::Level;
 use super::message::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Refusal};
 use super::questions::Questions;
 use super::{completion, prompts, resources, spilled, tasks, tools};
+use crate::budget::Held;
 use crate::call::NewCall;
 use crate::identity::Caller;
 use crate::options::McpDoor;
@@ -62,6 +63,8 @@ pub(super) struct Asked {
     pub(super) questions: Questions,
     /// What the server says about itself.
     pub(super) server: Value,
+    /// What its body is counted by, also where its call outlasts it.
+    pub(super) held: Option<Arc<Held>>,
 }
 
 impl Asked {

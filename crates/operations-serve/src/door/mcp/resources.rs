@@ -15,7 +15,6 @@ use super::message::{INTERNAL_ERROR, INVALID_PARAMS, Refusal};
 use super::request::{Asked, Reply};
 use super::result::{self, Failed};
 use crate::binary::{Binary, binary};
-use crate::failure;
 use crate::identity::Caller;
 use crate::service::Shared;
 
@@ -155,9 +154,7 @@ pub(super) fn refused(
     error: CallError,
     spec: &OperationSpec,
 ) -> Reply {
-    if failure::is_masked(&error) {
-        shared.log_failure(&asked.request_id, &error);
-    }
+    let error = result::masked(shared, error, &asked.request_id);
     let has_identity = asked.caller.identity.is_some();
     match result::refusal_of_error(error, spec, has_identity) {
         Failed::Refused(refusal) => Reply::Refused(refusal),

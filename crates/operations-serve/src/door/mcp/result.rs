@@ -1,5 +1,7 @@
 //! What became of a call, as the result of a tool.
 
+use std::borrow::Cow;
+
 use http::StatusCode;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::json::{Object, push_string};
@@ -12,6 +14,7 @@ use super::message::{DENIED, INTERNAL_ERROR, INVALID_PARAMS, Refusal};
 use super::request::SERVER_KEY;
 use crate::binary::binary;
 use crate::failure::{self, Outcome};
+use crate::service::Shared;
 use crate::upstream::AllowedHeaders;
 
 /// What the `_meta` of a result has about where it came from.
@@ -177,6 +180,18 @@ pub(super) enum Failed {
     Silence,
 }
 
+/// The error as clients may see it. A message that says nothing names the request, so that the operator finds it in the log.
+pub(super) fn masked(shared: &Shared, error: CallError, request_id: &str) -> CallError {
+    let exposes = shared.options.doors.mcp_exposes_errors();
+    shared.log_masked(request_id, &error, exposes);
+    if !failure::is_masked(&error, exposes) {
+        return failure::without_refused_output(error);
+    }
+    let mut error = failure::masked(error, exposes);
+    error.message = format!("{} (request {request_id})", failure::MASKED);
+    error
+}
+
 /// What becomes of a failure.
 pub(super) fn of_error(error: CallError, spec: &OperationSpec, has_identity: bool) -> Failed {
     let id = spec.id();
@@ -189,7 +204,6 @@ pub(super) fn of_error(error: CallError, spec: &OperationSpec, has_identity: boo
         return Failed::Refused(Refusal::new(INVALID_PARAMS, error.message));
     }
     let may_have_run = failure::may_have_run(&error, &id);
-    let error = failure::masked(error);
     let is_denied = !is_declared
         && error.is(Code::AccessDenied)
         && matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
@@ -213,7 +227,6 @@ pub(super) fn refusal_of_error(
         Outcome::Answer(status) => status,
     };
     let may_have_run = failure::may_have_run(&error, &spec.id());
-    let error = failure::masked(error);
     if error.is(Code::AccessDenied)
         && matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
     {
@@ -239,7 +252,7 @@ pub(super) fn refusal_of_error(
 fn told(error: &CallError, may_have_run: bool) -> Draft {
     let mut text = String::from("\"content\":[{\"type\":\"text\",\"text\":");
     match failure::refused(error) {
-        None => push_string(&mut text, &error.message),
+        None => push_string(&mut text, &with_upstream_body(error)),
         Some(refused) => push_string(&mut text, &in_words(error, refused.retry_after)),
     }
     text.push_str("}],\"isError\":true");
@@ -251,6 +264,19 @@ fn told(error: &CallError, may_have_run: bool) -> Draft {
     Draft {
         text,
         meta: Map::from_iter([(ERROR_KEY.to_owned(), about)]),
+    }
+}
+
+/// The message, and what the upstream server said: often how to do better.
+fn with_upstream_body(error: &CallError) -> Cow<'_, str> {
+    let details = error.details.as_ref();
+    let body = details
+        .filter(|details| details.get("statusCode").is_some() && error.is(Code::ExecutionError))
+        .and_then(|details| details.get("body"));
+    match body {
+        None => Cow::Borrowed(error.message.as_str()),
+        Some(Value::String(body)) => format!("{}\n{body}", error.message).into(),
+        Some(body) => format!("{}\n{body}", error.message).into(),
     }
 }
 
@@ -423,7 +449,6 @@ mod tests {
             ("EXECUTION_ERROR", "the reason"),
             ("TIMEOUT", "the reason"),
             ("GONE", "the reason"),
-            ("UNKNOWN_ERROR", "The operation failed"),
         ] {
             let Failed::Told(draft) = failed(code, true) else {
                 unreachable!("{code} is told");

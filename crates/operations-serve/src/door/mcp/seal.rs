@@ -1,10 +1,13 @@
 //! State that a client carries for us from one request to the next. It is sealed: a client can neither read nor change it,
-//! and it is good for the same request of the same caller only.
+//! and it is good for the same call, with the same arguments, by the same caller only.
+
+use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use operations_core::clock;
 use operations_core::error::CallError;
+use operations_core::json::{Document, Json, Kind};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::{Deserialize, Serialize};
@@ -36,18 +39,73 @@ pub(super) struct Binding<'a> {
     pub(super) method: &'a str,
     /// The tool, prompt or resource.
     pub(super) target: &'a str,
+    /// The id of the operation: a name may be given to another one meanwhile.
+    pub(super) operation: String,
+    /// What the operation takes, as JSON: an answer about one thing is no answer about another.
+    pub(super) input: Option<String>,
     pub(super) caller: &'a str,
+}
+
+/// JSON in the one form of all texts that mean the same: members in the order of their names, numbers and strings as
+/// `JSON.stringify` writes them. A text that cannot be read stays as it is.
+fn canonical(text: &str) -> String {
+    let mut canonical = String::with_capacity(text.len());
+    match Document::parse(text) {
+        Ok(document) => push_canonical(&mut canonical, document.root()),
+        Err(_) => canonical.push_str(text),
+    }
+    canonical
+}
+
+fn push_canonical(text: &mut String, value: Json<'_>) {
+    match value.kind() {
+        Kind::Object(_) => {
+            // Of members with the same name the last one counts, as in `JSON.parse`.
+            let members: BTreeMap<_, _> = value
+                .members()
+                .map(|(name, value)| (name.stringify(), value))
+                .collect();
+            text.push('{');
+            for (at, (name, value)) in members.into_iter().enumerate() {
+                if at > 0 {
+                    text.push(',');
+                }
+                text.push_str(&name);
+                text.push(':');
+                push_canonical(text, value);
+            }
+            text.push('}');
+        }
+        Kind::Array(_) => {
+            text.push('[');
+            for (at, value) in value.elements().enumerate() {
+                if at > 0 {
+                    text.push(',');
+                }
+                push_canonical(text, value);
+            }
+            text.push(']');
+        }
+        _ => text.push_str(&value.stringify()),
+    }
 }
 
 impl Binding<'_> {
     fn bytes(&self) -> Vec<u8> {
-        [self.method, self.target, self.caller]
-            .iter()
-            .flat_map(|part| {
-                let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
-                [&length.to_le_bytes()[..], part.as_bytes()].concat()
-            })
-            .collect()
+        let input = self.input.as_deref().map(canonical).unwrap_or_default();
+        [
+            self.method,
+            self.target,
+            &self.operation,
+            &input,
+            self.caller,
+        ]
+        .iter()
+        .flat_map(|part| {
+            let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
+            [&length.to_le_bytes()[..], part.as_bytes()].concat()
+        })
+        .collect()
     }
 }
 
@@ -119,49 +177,58 @@ mod tests {
 
     use super::*;
 
-    const BINDING: Binding<'_> = Binding {
-        method: "tools/call",
-        target: "a_b",
-        caller: "ada",
-    };
+    type Change = fn(&mut Binding<'static>);
+
+    fn binding() -> Binding<'static> {
+        Binding {
+            method: "tools/call",
+            target: "a_b",
+            operation: "a.b".to_owned(),
+            input: Some(r#"{"file":"x","n":[1,{"a":1,"b":2}]}"#.to_owned()),
+            caller: "ada",
+        }
+    }
 
     fn answers() -> Map<String, Value> {
         Map::from_iter([("name".to_owned(), json!({ "action": "accept" }))])
     }
 
     #[test]
-    fn only_the_same_request_of_the_same_caller_opens_it() {
+    fn only_the_same_call_of_the_same_caller_opens_it() {
         let seal = Seal::new(Some("a secret")).expect("a seal");
-        let text = seal.close(&BINDING, &answers()).expect("a text");
-        assert_eq!(seal.open(&BINDING, &text), Some(answers()));
-        let others = [
-            ("prompts/get", "a_b", "ada"),
-            ("tools/call", "a_c", "ada"),
-            ("tools/call", "a_b", "bob"),
-            ("tools/calla", "_b", "ada"),
+        let text = seal.close(&binding(), &answers()).expect("a text");
+        assert_eq!(seal.open(&binding(), &text), Some(answers()));
+        let others: [Change; 7] = [
+            |binding| binding.method = "prompts/get",
+            |binding| binding.target = "a_c",
+            |binding| binding.caller = "bob",
+            |binding| (binding.method, binding.target) = ("tools/calla", "_b"),
+            |binding| binding.operation = "a.c".to_owned(),
+            |binding| binding.input = None,
+            |binding| binding.input = Some(r#"{"file":"y","n":[1,{"a":1,"b":2}]}"#.to_owned()),
         ];
-        for (method, target, caller) in others {
-            let binding = Binding {
-                method,
-                target,
-                caller,
-            };
-            assert_eq!(seal.open(&binding, &text), None);
+        for change in others {
+            let mut other = binding();
+            change(&mut other);
+            assert_eq!(seal.open(&other, &text), None);
         }
+        let mut same = binding();
+        same.input = Some(r#"{ "n": [1.0, {"b": 2, "a": 1e0}], "file": "\u0078" }"#.to_owned());
+        assert_eq!(seal.open(&same, &text), Some(answers()));
     }
 
     #[test]
     fn what_was_changed_is_not_opened() {
         let seal = Seal::new(None).expect("a seal");
-        let text = seal.close(&BINDING, &answers()).expect("a text");
+        let text = seal.close(&binding(), &answers()).expect("a text");
         for odd in ["", "AAAA", &format!("{text}A"), &format!("A{text}"), "*"] {
-            assert_eq!(seal.open(&BINDING, odd), None, "{odd}");
+            assert_eq!(seal.open(&binding(), odd), None, "{odd}");
         }
         let other = Seal::new(None).expect("a seal");
-        assert_eq!(other.open(&BINDING, &text), None);
+        assert_eq!(other.open(&binding(), &text), None);
         let one = Seal::new(Some("x")).expect("a seal");
-        let text = one.close(&BINDING, &answers()).expect("a text");
+        let text = one.close(&binding(), &answers()).expect("a text");
         let same = Seal::new(Some("x")).expect("a seal");
-        assert!(same.open(&BINDING, &text).is_some());
+        assert!(same.open(&binding(), &text).is_some());
     }
 }

@@ -202,6 +202,7 @@ impl Conversation {
             out: Some(say),
             questions: self.shared.mcp.questions.clone(),
             server: request::server_info(&self.door),
+            held: None,
         };
         let entry = self.running.begin(key(id));
         let (shared, door, out) = (

@@ -55,19 +55,24 @@ pub(super) async fn call(
     if let Err(refusal) = check_headers(tool, asked, arguments) {
         return Reply::Refused(refusal);
     }
-    let wanted = match tasks::wanted(shared, asked, tool.task, params) {
+    let mut wanted = match tasks::wanted(shared, asked, tool.task, params) {
         Ok(wanted) => wanted,
         Err(refusal) => return Reply::Refused(refusal),
     };
     let mut new = asked.call(&operation, tool.input(arguments));
     new.takes_files = true;
     new.via = Some(asked.via(Some(&name)));
+    // Before anything is stored. The plain call is then denied like any other, with its status and its record in the audit.
+    if wanted.is_some() && shared.calls.authorize(&new).await.is_err() {
+        wanted = None;
+    }
     let finishing = Finishing::new(asked, operation, tool.output);
     if let Some(Wanted { keep, after: None }) = wanted {
         match tasks::create(shared, asked, keep).await {
             Ok(draft) => {
                 new.deadline = draft.until();
-                let call = Underway::new(shared, new, Some(tasks::run::offers(asked)));
+                let offers = Some(tasks::run::offers(asked));
+                let call = Underway::new(shared, new, offers, asked.held.clone());
                 return tasks::begin(shared, asked, draft, call, finishing);
             }
             // It can be called, even so, unless it takes too long for that.
@@ -164,7 +169,7 @@ impl Finishing {
                 }
             }
         };
-        shared.log_masked(&self.request_id, &error);
+        let error = result::masked(shared, error, &self.request_id);
         match result::of_error(error, &self.operation.spec, self.caller.identity.is_some()) {
             Failed::Told(draft) => Reply::Result(draft.finished(info).into()),
             Failed::Refused(refusal) => Reply::Refused(refusal),

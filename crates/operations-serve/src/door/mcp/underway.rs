@@ -8,6 +8,7 @@ use futures::future::BoxFuture;
 use operations_core::error::CallError;
 use tokio::sync::mpsc;
 
+use crate::budget::Held;
 use crate::call::NewCall;
 use crate::line::{Line, Questions, Told};
 use crate::service::Shared;
@@ -31,7 +32,13 @@ impl fmt::Debug for Underway {
 
 impl Underway {
     /// `offers` is what the handler may say, as JSON; nothing where nobody would hear it.
-    pub(super) fn new(shared: &Arc<Shared>, mut new: NewCall, offers: Option<String>) -> Self {
+    /// The input stays counted until the call has ended.
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        mut new: NewCall,
+        offers: Option<String>,
+        held: Option<Arc<Held>>,
+    ) -> Self {
         let (tell, told) = mpsc::channel(WAITING);
         let (ask, asked) = mpsc::unbounded_channel();
         new.line = offers.map(|offers| Line {
@@ -40,7 +47,11 @@ impl Underway {
             asked: ask,
         });
         let shared = Arc::clone(shared);
-        let work = async move { shared.calls.call(new).await }.boxed();
+        let work = async move {
+            let _held = held;
+            shared.calls.call(new).await
+        }
+        .boxed();
         Self { work, told, asked }
     }
 }

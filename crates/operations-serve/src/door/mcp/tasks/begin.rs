@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::store::{NoRoom, Record, Store};
 use super::{Live, Talk, caller_of, run, wire};
@@ -47,10 +48,12 @@ pub(in super::super) async fn create(
     let tasks = shared.mcp.tasks.as_ref().ok_or(NoTask::Broken)?;
     let (caller, store) = (caller_of(asked), Arc::clone(&tasks.store));
     // On its own, so that it is dropped right there if nobody waits for it any more.
-    let created = tokio::spawn(async move {
+    let tracker = tasks.tracker.clone();
+    let created = tasks.tracker.spawn(async move {
         let record = store.create(caller, keep).await?;
         Ok(Draft {
             store,
+            tracker,
             record: Some(record),
         })
     });
@@ -71,6 +74,7 @@ pub(in super::super) async fn create(
 #[derive(Debug)]
 pub(in super::super) struct Draft {
     store: Arc<Store>,
+    tracker: TaskTracker,
     record: Option<Record>,
 }
 
@@ -85,7 +89,8 @@ impl Drop for Draft {
     fn drop(&mut self) {
         if let (Some(record), Ok(runtime)) = (self.record.take(), Handle::try_current()) {
             let store = Arc::clone(&self.store);
-            runtime.spawn(async move { store.remove(&record).await });
+            let removal = async move { store.remove(&record).await };
+            self.tracker.spawn_on(removal, &runtime);
         }
     }
 }
@@ -119,6 +124,7 @@ pub(in super::super) fn begin(
         Generation::Handshake => json!({ "task": told }).to_string(),
         Generation::Stateless => wire::result(told, asked, "task"),
     };
-    tokio::spawn(run::run(Arc::clone(shared), live, call, finishing, end));
+    let work = run::run(Arc::clone(shared), live, call, finishing, end);
+    tasks.tracker.spawn(work);
     Reply::Result(text.into())
 }

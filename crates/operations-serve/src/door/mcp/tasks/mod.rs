@@ -20,6 +20,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 pub(super) use self::begin::{NoTask, begin, create};
@@ -75,6 +76,8 @@ pub(super) struct Tasks {
     live: Mutex<HashMap<Uuid, Arc<Live>>>,
     /// Those that are not what they were.
     changes: broadcast::Sender<Changed>,
+    /// Work that a server which closes waits for.
+    tracker: TaskTracker,
 }
 
 /// A task that is not what it was.
@@ -126,7 +129,14 @@ impl Tasks {
             store,
             live: Mutex::default(),
             changes: broadcast::Sender::new(WAITING_CHANGES),
+            tracker: TaskTracker::new(),
         })
+    }
+
+    /// Waits until the end of every task is stored, or cannot be.
+    pub(super) async fn stored(&self) {
+        self.tracker.close();
+        self.tracker.wait().await;
     }
 
     /// What becomes of tasks from now on.

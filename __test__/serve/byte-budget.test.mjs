@@ -1,0 +1,163 @@
+// What is held in memory for clients is bounded in bytes: bodies whose calls wait, and responses that nobody reads.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { setTimeout as wait } from "node:timers/promises";
+import { call, job } from "./support/tasks.mjs";
+import { deferred, operation, serving } from "./support.mjs";
+
+const MB = 1024 * 1024;
+
+const sockets = new Set();
+after(() => {
+  for (const socket of sockets) socket.destroy();
+});
+
+/** Sends a request and never reads the response. */
+function unread(url, path, body, headers = "") {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  sockets.add(socket);
+  socket.on("error", () => {});
+  socket.pause();
+  socket.write(
+    `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+  return socket;
+}
+
+const message = (id, method, params = {}) => ({ jsonrpc: "2.0", id, method, params });
+
+describe("batches of lists that nobody reads", () => {
+  it("hold no more memory than one list, however often it was requested", async () => {
+    const description = "x".repeat(20_000);
+    const tools = Array.from({ length: 100 }, (_, at) => operation({ name: `tool${at}`, description }));
+    const { url, stats } = await serving(tools, { doors: { mcp: true } });
+    const batch = JSON.stringify(Array.from({ length: 30 }, (_, id) => message(id, "tools/list")));
+    const answered = await fetch(`${url}/mcp`, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json" },
+      body: batch,
+    });
+    const lists = await answered.json();
+    assert.deepEqual(
+      lists.map(({ id, result }) => [id, result.tools.length]),
+      Array.from({ length: 30 }, (_, id) => [id, 100]),
+    );
+    lists.length = 0;
+    globalThis.gc?.();
+    const before = process.memoryUsage().rss;
+    const begun = stats().requests;
+    // 2 MB each, so 30 * 2 MB for each request: 600 MB.
+    for (let i = 0; i < 10; i++) unread(url, "/mcp", batch, "accept: application/json\r\n");
+    while (stats().requests < begun + 10 || stats().running > 0) await wait(10);
+    const grown = (process.memoryUsage().rss - before) / MB;
+    assert.ok(grown < 200, `${Math.round(grown)} MB more than before`);
+  });
+});
+
+describe("responses that nobody reads", () => {
+  it("are refused beyond a number of bytes, and let in again when it falls", async () => {
+    let ran = 0;
+    const large = operation({
+      name: "large",
+      type: "mutation",
+      handler: () => {
+        ran += 1;
+        return "x".repeat(12 * MB);
+      },
+    });
+    const small = operation({ name: "small", handler: () => "y" });
+    const { url, post, stats } = await serving([large, small], { maxBufferedBytes: 30 * MB });
+    const open = [];
+    // Those of some are in the buffers of the system.
+    for (let i = 0; i < 8; i++) {
+      open.push(unread(url, "/api/test/large", "{}"));
+      while (stats().requests < open.length || stats().running > 0) await wait(5);
+    }
+    const before = ran;
+    const refused = await post("test/small", {});
+    assert.equal(refused.status, 503);
+    assert.equal(refused.headers.get("retry-after"), "1");
+    const problem = await refused.json();
+    assert.equal(problem.details.reason, "overloaded");
+    assert.equal(problem.mayHaveRun, false);
+    assert.equal((await fetch(`${url}/health`)).status, 200);
+    assert.equal(ran, before, "what is refused has not run");
+    for (const socket of open) socket.destroy();
+    let again = await post("test/small", {});
+    while (again.status === 503) again = await post("test/small", {});
+    assert.equal(await again.json(), "y");
+  });
+
+  it("count in batches as they are made", async () => {
+    const large = operation({ name: "large", handler: () => "x".repeat(2 * MB) });
+    const { url } = await serving([large], { doors: { mcp: true }, maxBufferedBytes: 10 * MB });
+    const calls = Array.from({ length: 30 }, (_, id) =>
+      message(id, "tools/call", { name: "test_large", arguments: {} }),
+    );
+    const response = await fetch(`${url}/mcp`, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify(calls),
+    });
+    const answers = await response.json();
+    assert.equal(answers.length, 30);
+    const refused = answers.filter(({ error }) => /in memory/.test(error?.message));
+    const served = answers.filter(({ result }) => result !== undefined);
+    assert.equal(refused.length + served.length, 30);
+    // Each has its text twice, as content and as structured content.
+    assert.ok(served.length >= 1 && served.length <= 6, `${served.length} of 30`);
+  });
+});
+
+describe("bodies whose calls wait", () => {
+  it("are bounded in bytes, and everybody gets an answer", async () => {
+    const go = deferred();
+    const slow = operation({ name: "slow", handler: () => go.promise });
+    const { post } = await serving([slow], { concurrency: 1, maxBufferedBytes: 2 * MB });
+    const body = "x".repeat(MB / 2);
+    const answers = [];
+    const calls = Array.from({ length: 20 }, async () => {
+      const response = await post("test/slow", body);
+      answers.push({ status: response.status, body: await response.json() });
+    });
+    // No more than four of them fit.
+    while (answers.length < 16) await wait(5);
+    for (const { status, body } of answers) {
+      assert.equal(status, 503);
+      assert.equal(body.details.reason, "overloaded");
+      assert.equal(body.mayHaveRun, false);
+    }
+    go.resolve("done");
+    await Promise.all(calls);
+    const done = answers.filter(({ status }) => status === 200);
+    assert.equal(done.length + answers.filter(({ status }) => status === 503).length, 20);
+    assert.ok(done.length <= 4, `${done.length}`);
+    assert.equal((await post("test/slow", body)).status, 200);
+  });
+
+  it("of tasks count until their calls have ended", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "operations-test-budget-"));
+    after(() => process.platform === "win32" || rmSync(dir, { recursive: true, force: true }));
+    const go = deferred();
+    const slow = job("slow", () => go.promise);
+    const { url, post } = await serving([slow], {
+      doors: { http: true, mcp: { tasks: { dir } } },
+      concurrency: 1,
+      maxBufferedBytes: 2 * MB,
+    });
+    const made = [];
+    for (let i = 0; i < 20; i++) made.push(await call(url, "x_slow", { text: "x".repeat(MB / 2) }));
+    const tasks = made.filter(({ result }) => result?.resultType === "task");
+    assert.ok(tasks.length >= 3 && tasks.length <= 4, `${tasks.length}`);
+    go.resolve("done");
+    let again = await post("x/slow", {});
+    while (again.status === 503) again = await post("x/slow", {});
+    assert.equal(again.status, 200);
+  });
+});

@@ -1,0 +1,40 @@
+// Whether what operations are called through is usable now, for `GET /ready`.
+
+import type { OperationRegistry } from "./registry.js";
+
+/** A connection that operations are called through. */
+export interface Connection {
+  readonly kind: "mcp" | "nats" | "hub";
+  readonly name: string;
+  /** `"connected"` if it is usable. */
+  state(): string;
+}
+
+/** As `crates/operations-serve/src/ready.rs` reads it. */
+interface ConnectionState {
+  kind: string;
+  name: string;
+  state: string;
+  isUsable: boolean;
+}
+
+const connections = new WeakMap<object, Connection>();
+
+/** Says what a handler calls through. */
+export function markConnection(handler: object, connection: Connection): void {
+  connections.set(handler, connection);
+}
+
+/** The connections that the operations of a registry need, each once. */
+export function connectionStates(registry: OperationRegistry): ConnectionState[] {
+  const needed = new Set<Connection>();
+  for (const { handler } of registry.entries()) {
+    const connection = handler && connections.get(handler);
+    if (connection !== undefined) needed.add(connection);
+  }
+  return Array.from(needed, (connection) => {
+    const { kind, name } = connection;
+    const state = connection.state();
+    return { kind, name, state, isUsable: state === "connected" };
+  });
+}

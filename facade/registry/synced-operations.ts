@@ -1,0 +1,160 @@
+// Operations of one source (a peer, an MCP server) in a registry, in step with what the source offers.
+
+import { messageOf } from "../border/text.js";
+import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { logger } from "../logging.js";
+import type { OperationSpec } from "../types.js";
+import type { AnyHandler, Entry } from "./entry.js";
+import type { OperationRegistry } from "./registry.js";
+
+type SourceOperation = OperationSpec & { handler: AnyHandler };
+
+/** What the program decides about an imported operation: a source must not be able to undo it. */
+const DECIDED = ["accessControl", "visibility", "limits"] as const;
+type Decisions = Partial<Pick<OperationSpec, (typeof DECIDED)[number]>>;
+
+/** By registry and id, so that they also hold for a source that left and returned, under whatever name. */
+const decisions = new WeakMap<OperationRegistry, Map<string, Decisions>>();
+
+interface Registered {
+  readonly operation: SourceOperation;
+  /** The fields of `DECIDED` as they were registered, as JSON: rules may be changed in place. */
+  readonly fields: ReadonlyArray<string | undefined>;
+}
+
+const log = logger("registry");
+
+export class SyncedOperations {
+  readonly #registry: OperationRegistry;
+  readonly #source: string;
+  readonly #registered = new Map<string, Registered>();
+  /** Ids that belong to the program, and of which the log says so already. */
+  readonly #reported = new Set<string>();
+
+  /** `source` names it in messages. */
+  constructor(registry: OperationRegistry, source: string) {
+    this.#registry = registry;
+    this.#source = source;
+  }
+
+  /** The ids that are registered. */
+  get ids(): string[] {
+    return [...this.#registered.keys()];
+  }
+
+  /**
+   * Takes over a new list. Throws, and changes nothing, where a new operation has the id of one that is not of this source. Where the
+   * registry refuses one, nothing of the source stays registered: half a list would look like a whole one.
+   */
+  update(operations: readonly SourceOperation[]): void {
+    const taken = operations
+      .filter((operation) => this.#isTaken(operation))
+      .map(idOf)
+      .filter((id) => !this.#registered.has(id));
+    if (taken.length > 0) throw collision(taken);
+    try {
+      this.#takeOver(operations);
+    } catch (error) {
+      this.clear();
+      throw error;
+    }
+  }
+
+  /** The same, but leaves out what cannot be registered, and says so in the log: nobody is there to catch an error. */
+  refresh(operations: readonly SourceOperation[]): void {
+    this.#takeOver(operations, (id, error) => {
+      log.warn(`${id} of ${this.#source} is left out: ${messageOf(error)}`, { operationId: id });
+    });
+  }
+
+  #takeOver(operations: readonly SourceOperation[], leaveOut?: (id: string, error: unknown) => void): void {
+    const ids = new Set(operations.map(idOf));
+    for (const id of this.ids) if (!ids.has(id)) this.#remove(id);
+    for (const operation of operations) {
+      const id = idOf(operation);
+      if (this.#registered.get(id)?.operation === operation) continue;
+      if (this.#isTaken(operation)) {
+        this.#reportTaken(id);
+        continue;
+      }
+      this.#reported.delete(id);
+      try {
+        this.#register(id, operation);
+      } catch (error) {
+        if (leaveOut === undefined) throw error;
+        leaveOut(id, error);
+      }
+    }
+  }
+
+  #register(id: string, operation: SourceOperation): void {
+    const entry = this.#registry.entry(id);
+    const before = this.#registered.get(id);
+    // The program may have registered the very same operation, with rules of its own, before this source was followed.
+    if (entry !== undefined) this.#remember(entry, before?.fields ?? asJson(operation));
+    const decided = { ...operation, ...decisions.get(this.#registry)?.get(id) };
+    for (const field of DECIDED) if (decided[field] === undefined) delete decided[field];
+    this.#registry.register(decided);
+    this.#registered.set(id, { operation, fields: asJson(decided) });
+  }
+
+  /** Whether the id belongs to an operation that was not registered here, or whose handler the program has replaced. */
+  #isTaken(operation: SourceOperation): boolean {
+    const id = idOf(operation);
+    const entry = this.#registry.entry(id);
+    if (entry === undefined || entry.handler === operation.handler) return false;
+    return entry.handler !== this.#registered.get(id)?.operation.handler;
+  }
+
+  #reportTaken(id: string): void {
+    if (this.#reported.has(id)) return;
+    this.#reported.add(id);
+    log.warn(
+      `${id} of ${this.#source} is not registered: the program has an operation of this id, which stays as it is`,
+      { operationId: id, reason: "collision" },
+    );
+  }
+
+  /** Remembers what the program has decided since the operation was registered, for good: a source may come to agree with a decision,
+   * and disagree later. */
+  #remember({ id, spec }: Entry, registered: Registered["fields"]): void {
+    const now = asJson(spec);
+    const changed = DECIDED.filter((_, index) => now[index] !== registered[index]);
+    if (changed.length === 0) return;
+    const byId = decisions.get(this.#registry) ?? new Map<string, Decisions>();
+    decisions.set(this.#registry, byId);
+    byId.set(id, { ...byId.get(id), ...Object.fromEntries(changed.map((field) => [field, spec[field]])) });
+  }
+
+  /** Takes everything out again. */
+  clear(): void {
+    for (const id of this.ids) this.#remove(id);
+  }
+
+  #remove(id: string): void {
+    const registered = this.#registered.get(id);
+    const entry = this.#registry.entry(id);
+    this.#registered.delete(id);
+    this.#reported.delete(id);
+    if (registered === undefined || entry?.handler !== registered.operation.handler) return;
+    this.#remember(entry, registered.fields);
+    this.#registry.unregister(id);
+  }
+}
+
+function idOf({ namespace, name }: OperationSpec): string {
+  return `${namespace}.${name}`;
+}
+
+function asJson(spec: OperationSpec): Array<string | undefined> {
+  return DECIDED.map((field) => JSON.stringify(spec[field]));
+}
+
+function collision(taken: readonly string[]): CallError {
+  return new CallError(
+    InfrastructureErrorCode.VALIDATION_ERROR,
+    `${taken.join(", ")} cannot be registered: there ${taken.length === 1 ? "is another operation" : "are other operations"} of ` +
+      "this name already. Use another namespace",
+    { reason: "collision", operations: taken },
+  );
+}
