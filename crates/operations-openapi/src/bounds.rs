@@ -40,7 +40,7 @@ pub const MAX_SCHEMA_NODES: usize = 500_000;
 /// than ten times their own size.
 pub(super) fn import_budget(document: &Document) -> Budget {
     let bytes = document.text_bytes() as u64;
-    Budget::new(bytes.saturating_mul(32).saturating_add(64 << 20))
+    Budget::new(bytes.saturating_mul(16).saturating_add(16 << 20))
 }
 
 /// What an operation costs at least.
