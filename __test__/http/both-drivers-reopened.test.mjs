@@ -36,7 +36,11 @@ throughBothDrivers(
         if (count === 1) return events("retry: 1\ndata: 1\n\n")(response);
         return count < 3 ? events(`data: ${count}\n\n`)(response) : response.writeHead(204).end();
       },
-      gives: ({ got }) => assert.deepEqual(got.slice(0, 2).map(({ data }) => data), ["1", "2"]),
+      gives: ({ got }) =>
+        assert.deepEqual(
+          got.slice(0, 2).map(({ data }) => data),
+          ["1", "2"],
+        ),
     },
     "to one value, which is delivered": {
       answer: (response, count) =>

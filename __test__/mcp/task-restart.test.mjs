@@ -102,11 +102,13 @@ describe("a task", () => {
     };
     const kept = () => {
       try {
-        return readdirSync(dir, { recursive: true, withFileTypes: true })
-          // What is still being written has another ending.
-          .filter((entry) => entry.isFile() && entry.name.endsWith(".json"))
-          .map((entry) => readFileSync(join(entry.parentPath, entry.name), "utf8"))
-          .join();
+        return (
+          readdirSync(dir, { recursive: true, withFileTypes: true })
+            // What is still being written has another ending.
+            .filter((entry) => entry.isFile() && entry.name.endsWith(".json"))
+            .map((entry) => readFileSync(join(entry.parentPath, entry.name), "utf8"))
+            .join()
+        );
       } catch (error) {
         // The server has just not made it yet, or put something in its place.
         if (error.code === "ENOENT") return "";
