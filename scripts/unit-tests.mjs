@@ -56,8 +56,8 @@ export async function runTests(files) {
   let failures = 0;
   const events = run({
     files: slowFirst(files).map((file) => join(root, file)),
-    // Most files wait for servers and timers for half of their time.
-    concurrency: 2 * availableParallelism(),
+    // Most files wait for servers and timers most of their time. CI is patient, and starts fewer at once.
+    concurrency: (process.env.CI === "true" ? 2 : 3) * availableParallelism(),
     // Far beyond what any file takes: one that hangs is named, instead of holding the run for ever.
     timeout: 10 * 60_000,
   });

@@ -39,7 +39,7 @@ throughBothDrivers(
       gives: ({ got }) =>
         assert.deepEqual(
           got.slice(0, 2).map(({ data }) => data),
-          ["1", "2"],
+          [1, 2],
         ),
     },
     "to one value, which is delivered": {
