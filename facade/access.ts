@@ -1,6 +1,9 @@
 import { CallError, InfrastructureErrorCode } from "./errors.js";
 import type { AccessRules, CallerIdentity } from "./types.js";
 
+/** Rules, and others that must hold as well (`facade/registry/rules.ts`). */
+type Rules = AccessRules & { readonly also?: readonly AccessRules[] };
+
 /** Why a caller was refused. It names what was missing, never what the caller holds. */
 interface Denial {
   readonly reason: string;
@@ -40,7 +43,7 @@ export function enforceAccess(
 }
 
 /** Whether an operation is named to a caller in a list. Rules that cannot be read hide it, and leave the others alone. */
-export function isShownTo(identity: CallerIdentity | undefined, rules: () => AccessRules): boolean {
+export function isShownTo(identity: CallerIdentity | undefined, rules: () => Rules): boolean {
   try {
     return findDenial(rules(), identity) === undefined;
   } catch {
@@ -57,7 +60,7 @@ export function accessDenied(operationId: string, { reason, details }: Denial): 
 }
 
 /** The first requirement that is not met. The same rules, in the same order, as the core crate's. */
-export function findDenial(rules: AccessRules, identity: CallerIdentity | undefined): Denial | undefined {
+export function findDenial(rules: Rules, identity: CallerIdentity | undefined): Denial | undefined {
   if (typeof rules !== "object" || rules === null || !Array.isArray(rules.requiredScopes)) {
     return malformed("requiredScopes must be an array");
   }
@@ -100,6 +103,10 @@ export function findDenial(rules: AccessRules, identity: CallerIdentity | undefi
       reason: `customAuth "${customAuth}" is not registered here`,
       details: { customAuth },
     };
+  }
+  for (const more of rules.also ?? []) {
+    const denial = findDenial(more, identity);
+    if (denial !== undefined) return denial;
   }
   return undefined;
 }

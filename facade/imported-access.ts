@@ -21,7 +21,8 @@ export function accessRules(given: unknown, path: string): unknown {
   return typeof given === "function" ? given : checkedRules(given, path);
 }
 
-function checkedRules(given: unknown, path: string): AccessControl {
+/** Rules that are given by themselves. Throws for what is no rule. */
+export function checkedRules(given: unknown, path: string): AccessControl {
   const unknown = unknownRule(anObject(given, path) as object);
   if (unknown !== undefined) {
     throw refusal(`${path}.${unknown.name}`, unknown.message, { nearest: unknown.nearest });

@@ -554,8 +554,6 @@ export interface RegistryServer {
   askClient(id: string, questions: string): void;
   /** What is at an address is another. */
   resourceUpdated(uri: string): void;
-  /** Something about the operations has changed that only JavaScript knows of. */
-  touch(): void;
   /** Speaks MCP over standard input and output, with somebody who has this identity, and resolves when they are gone. */
   converse(identity: string | null): Promise<void>;
   stats(): string;

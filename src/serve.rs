@@ -260,12 +260,6 @@ impl RegistryServer {
         self.service.shared().resource_updated(&uri);
     }
 
-    /// Something about the operations has changed that only JavaScript knows of.
-    #[napi(catch_unwind)]
-    pub fn touch(&self) {
-        self.service.shared().calls.touch();
-    }
-
     /// Speaks MCP over standard input and output, with somebody who has this identity, which is JSON. Resolves when they
     /// are gone.
     #[napi(catch_unwind)]

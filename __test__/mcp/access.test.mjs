@@ -91,7 +91,7 @@ describe("a rule that was set on an imported tool", { concurrency: true }, () =>
     const { loader, registry, describeAnew } = await inStep(t);
     await describeAnew("juggle", "first");
     const tool = () => loader.getClient("s").tools.find(({ name }) => name === "juggle");
-    tool().accessControl.requiredScopes.push("admin");
+    tool().accessControl = structuredClone(admin);
     await describeAnew("juggle", "second");
     assert.deepEqual(tool().accessControl, admin);
     assert.equal((await failure(registry.execute("s.juggle", {}, {}))).code, "ACCESS_DENIED");

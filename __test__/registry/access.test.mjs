@@ -57,22 +57,39 @@ describe("declared rules", () => {
     await execute(1, identity([], { "doc:1": ["write"], "doc:2": ["read"] }));
   });
 
-  it("access rules are changed in place or by registering again; replacing the rules object changes nothing", async () => {
+  it("access rules are replaced by registering again; changing them in place throws, and a new object changes nothing", async () => {
     const closed = { requiredScopes: ["admin"] };
-    const mine = operation({ accessControl: { requiredScopes: [] } });
+    const rules = { requiredScopes: [], requiredScopesAny: [] };
+    const mine = operation({ accessControl: rules });
     const registry = new OperationRegistry();
     registry.register(mine);
     const id = `${mine.namespace}.${mine.name}`;
+    for (const seen of [rules, registry.get(id).accessControl, registry.getSpec(id).accessControl]) {
+      assert.throws(() => seen.requiredScopes.push("admin"), TypeError);
+      assert.throws(() => seen.requiredScopesAny.push("admin"), TypeError);
+      assert.throws(() => Object.assign(seen, closed), TypeError);
+    }
     for (const copy of [mine, registry.get(id), registry.getSpec(id), registry.list()[0]]) {
       copy.accessControl = closed;
       await registry.execute(id, 1);
     }
-    registry.getSpec(id).accessControl.requiredScopes.push("admin");
+    registry.register({ ...mine, accessControl: closed });
     await assert.rejects(registry.execute(id, 1), callError("ACCESS_DENIED"));
-    registry.register({ ...mine, accessControl: { requiredScopes: [] } });
-    await registry.execute(id, 1);
+  });
+
+  it("access rules are those that were read at registration, whatever a getter returns later", async () => {
+    let scopes = ["admin"];
+    const registry = new OperationRegistry();
+    const mine = operation({
+      accessControl: {
+        get requiredScopes() {
+          return scopes;
+        },
+      },
+    });
     registry.register(mine);
-    await assert.rejects(registry.execute(id, 1), callError("ACCESS_DENIED"));
+    scopes = [];
+    await assert.rejects(registry.execute(`${mine.namespace}.${mine.name}`, 1), callError("ACCESS_DENIED"));
   });
 
   it("half a resource rule grants nothing", async () => {
@@ -326,5 +343,121 @@ describe("customAuth", () => {
     const late = new Promise((resolve) => setTimeout(resolve, 20, "waiting"));
     assert.equal(await Promise.race([execute(1), late]), "waiting");
     assert.equal(ran, 0);
+  });
+});
+
+describe("protect", () => {
+  const rules = (requiredScopes, more = {}) => ({ requiredScopes, ...more });
+  const files = (name, accessControl = rules([])) => operation({ namespace: "files", name, accessControl });
+
+  it("rules that protect adds must hold as well as those of the operation, also for operations that come later", async () => {
+    const registry = new OperationRegistry();
+    registry.register(files("write_one", rules(["own"])));
+    registry.protect("files.write_*", rules(["write"]));
+    registry.registerAll([files("write_two"), files("read")]);
+    await registry.execute("files.read", 1);
+    await registry.execute("files.write_two", 1, identity(["write"]));
+    await registry.execute("files.write_one", 1, identity(["write", "own"]));
+    for (const [id, scopes] of [
+      ["files.write_one", ["own"]],
+      ["files.write_one", ["write"]],
+      ["files.write_two", []],
+    ]) {
+      await assert.rejects(registry.execute(id, 1, identity(scopes)), callError("ACCESS_DENIED"));
+    }
+  });
+
+  it("rules that protect added are taken back by the function that it returned, and no others", async () => {
+    const registry = new OperationRegistry();
+    registry.register(files("write", rules(["own"])));
+    const take = registry.protect("files.write", rules(["write"]));
+    registry.protect("*", rules([], { requiredScopesAny: ["a", "b"] }));
+    take();
+    take();
+    await registry.execute("files.write", 1, identity(["own", "b"]));
+    await assert.rejects(
+      registry.execute("files.write", 1, identity(["own"])),
+      callError("ACCESS_DENIED", "a, b"),
+    );
+    await assert.rejects(
+      registry.execute("files.write", 1, identity(["b"])),
+      callError("ACCESS_DENIED", "own"),
+    );
+  });
+
+  it("rules of several protections that cannot be merged hold each", async () => {
+    const asked = [];
+    const named =
+      (name) =>
+      (_, { input }) =>
+        asked.push(`${name} ${input}`) > 0;
+    const registry = new OperationRegistry({ customAuth: { one: named("one"), two: named("two") } });
+    registry.register(
+      files(
+        "write",
+        rules([], { requiredScopesAny: ["a", "b"], resourceType: "doc", resourceAction: "read" }),
+      ),
+    );
+    registry.protect("files.*", rules([], { requiredScopesAny: ["c", "d"], customAuth: "one" }));
+    registry.protect(
+      "*.write",
+      rules([], { resourceType: "team", resourceAction: "join", customAuth: "two" }),
+    );
+    const all = { "doc:1": ["read"], "team:1": ["join"] };
+    await registry.execute("files.write", 1, identity(["a", "d"], all));
+    assert.deepEqual(asked, ["one 1", "two 1"]);
+    for (const lacking of [
+      identity(["a", "b"], all),
+      identity(["c", "d"], all),
+      identity(["a", "c"], { "doc:1": ["read"] }),
+      identity(["a", "c"], { "team:1": ["join"] }),
+    ]) {
+      await assert.rejects(registry.execute("files.write", 1, lacking), callError("ACCESS_DENIED"));
+    }
+    assert.equal(asked.length, 2);
+  });
+
+  it("rules that protect added are no part of the spec, so that registering it again does not keep them", async () => {
+    const registry = new OperationRegistry();
+    registry.register(files("write"));
+    const take = registry.protect("files.write", rules(["write"]));
+    assert.deepEqual(registry.getSpec("files.write").accessControl, rules([]));
+    registry.register(registry.get("files.write"));
+    await assert.rejects(registry.execute("files.write", 1), callError("ACCESS_DENIED"));
+    take();
+    await registry.execute("files.write", 1);
+  });
+
+  it("a protected subscription is refused before its handler runs", async () => {
+    let ran = false;
+    const registry = new OperationRegistry();
+    registry.register(
+      operation({
+        namespace: "files",
+        name: "watch",
+        type: "subscription",
+        async *handler() {
+          ran = true;
+          yield 1;
+        },
+      }),
+    );
+    registry.protect("files.watch", rules(["read"]));
+    await assert.rejects(registry.subscribe("files.watch", 1).next(), callError("ACCESS_DENIED"));
+    assert.equal(ran, false);
+  });
+
+  it("protect refuses what is no pattern and no rule, and says which", () => {
+    const registry = new OperationRegistry();
+    for (const [pattern, given, message] of [
+      ["", rules([]), /pattern/],
+      [7, rules([]), /pattern/],
+      ["a.b", undefined, /rules/],
+      ["a.b", () => rules([]), /rules/],
+      ["a.b", { requiredScope: ["a"] }, /requiredScopes/],
+      ["a.b", { requiredScopes: "a" }, /requiredScopes/],
+    ]) {
+      assert.throws(() => registry.protect(pattern, given), { code: "VALIDATION_ERROR", message });
+    }
   });
 });

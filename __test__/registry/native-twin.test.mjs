@@ -113,80 +113,35 @@ describe("middleware", () => {
   });
 });
 
-describe("rules that are changed in place", () => {
+describe("rules that change", () => {
   const asked = (registry) =>
     outcome(registry, callOf({ value: 1 }, { identity: { id: "ann", scopes: [] } }));
 
-  it("access rules that are changed in place count natively after the next snapshot", async () => {
-    const accessControl = { requiredScopes: [] };
-    const registry = registryWith({ accessControl });
+  it("rules that protect adds and takes back count natively at once", async () => {
+    const registry = registryWith();
     assert.equal((await asked(registry)).envelopes[0].data, 1);
-    registry.getSpec("ns.op").accessControl.requiredScopes.push("admin");
-    registry.nativeTwin().look();
+    const take = registry.protect("ns.*", { requiredScopes: ["admin"] });
     assert.equal((await asked(registry)).error.code, "ACCESS_DENIED");
-    accessControl.requiredScopes = [];
-    accessControl.requiredScopesAny = ["a", "b"];
-    registry.nativeTwin().look();
+    const takeAny = registry.protect("ns.op", { requiredScopes: [], requiredScopesAny: ["a", "b"] });
+    take();
     assert.deepEqual((await asked(registry)).error.details.requiredScopesAny, ["a", "b"]);
-    delete accessControl.requiredScopesAny;
-    registry.nativeTwin().look();
+    takeAny();
     assert.equal((await asked(registry)).envelopes[0].data, 1);
   });
 
-  it("access rules changed to ones that only JavaScript can decide are left to JavaScript", async () => {
-    for (const change of [
-      { customAuth: "mine" },
-      { requiredScopes: "admin" },
-      { requiredScopes: ["\ud800"] },
-      { resourceType: 7 },
-    ]) {
-      const accessControl = { requiredScopes: [] };
-      const registry = registryWith({ accessControl });
+  it("rules that only JavaScript can decide are left to JavaScript", async () => {
+    for (const rules of [{ customAuth: "mine" }, { requiredScopes: ["\ud800"] }]) {
+      const registry = registryWith();
       assert.equal((await asked(registry)).envelopes[0].data, 1);
-      Object.assign(accessControl, change);
-      registry.nativeTwin().look();
-      assert.equal(await asked(registry), undefined, JSON.stringify(change));
+      registry.protect("ns.op", { requiredScopes: [], ...rules });
+      assert.equal(await asked(registry), undefined, JSON.stringify(rules));
     }
   });
 
-  it("access rules that throw when they are read are left to JavaScript, and other operations are unharmed", async () => {
-    const refuse = () => {
-      throw new Error("read me not");
-    };
-    const refusing = (target) => new Proxy(target, { get: refuse, ownKeys: refuse, has: refuse });
-    for (const [field, name] of [
-      ["accessControl", "requiredScopes"],
-      ["accessControl", "customAuth"],
-      ["_meta", "output"],
-    ]) {
-      for (const value of [undefined, refusing([])]) {
-        const shared = { accessControl: { requiredScopes: [] }, _meta: {} };
-        const registry = registryWith(shared);
-        registry.register({ ...registry.get("ns.op"), name: "other", accessControl: OPEN, _meta: {} });
-        assert.equal((await asked(registry)).envelopes[0].data, 1);
-        Object.defineProperty(
-          shared[field],
-          name,
-          value === undefined ? { get: refuse, configurable: true } : { value, configurable: true },
-        );
-        registry.nativeTwin().look();
-        const where = `${field}.${name}`;
-        if (field === "accessControl") assert.equal(await rust(registry, "ns.op"), null, where);
-        const { envelopes } = await rust(registry, "ns.other");
-        assert.equal(envelopes[0].data, 1, where);
-        // A twin that is made now, and one that is told of a registration, are as careful.
-        registry.register(registry.get("ns.other"));
-        const { envelopes: after } = await rust(registry, "ns.other");
-        assert.equal(after[0].data, 1, where);
-      }
-    }
-  });
-
-  it("access rules that count natively are those of the operation that is registered now", async () => {
+  it("rules count natively for the operation that is registered now", async () => {
     const registry = registryWith();
     await asked(registry);
     registry.unregister("ns.op");
-    registry.nativeTwin().look();
     assert.equal(await asked(registry), undefined);
   });
 });
@@ -199,12 +154,12 @@ describe("formats", () => {
     assert.equal((await outcome(registry, call)).envelopes[0].data, 1);
     FormatRegistry.Set("test:registered-later", () => false);
     try {
-      registry.nativeTwin().look();
+      registry.nativeTwin().refresh();
       assert.equal(await outcome(registry, call), undefined);
     } finally {
       FormatRegistry.Delete("test:registered-later");
     }
-    registry.nativeTwin().look();
+    registry.nativeTwin().refresh();
     assert.equal((await outcome(registry, call)).envelopes[0].data, 1);
   });
 });

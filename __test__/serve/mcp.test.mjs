@@ -10,7 +10,6 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { Type } from "@sinclair/typebox";
-import { until } from "../support/waiting.mjs";
 import { connected } from "./support/mcp-client.mjs";
 import { deferred, operation, serving, subscription } from "./support.mjs";
 
@@ -115,7 +114,7 @@ describe("the MCP door, with the SDK's client", () => {
     assert.equal((await call({ authorization: "Bearer ada" })).status, 200);
   });
 
-  it("the MCP door follows rules that are changed in place", async () => {
+  it("the MCP door follows rules that are replaced or added", async () => {
     const changing = operation({
       namespace: "x",
       name: "changing",
@@ -124,9 +123,12 @@ describe("the MCP door, with the SDK's client", () => {
     const served = await mcp([changing]);
     const client = await connected(served);
     assert.deepEqual((await client.listTools()).tools, []);
-    changing.accessControl.requiredScopes.pop();
-    const isThere = async () => (await client.listTools()).tools.length === 1;
-    await until(isThere);
+    served.registry.register({ ...changing, accessControl: { requiredScopes: [] } });
+    assert.equal((await client.listTools()).tools.length, 1);
+    const take = served.registry.protect("x.*", { requiredScopes: [], requiredScopesAny: ["b"] });
+    assert.deepEqual((await client.listTools()).tools, []);
+    take();
+    assert.equal((await client.listTools()).tools.length, 1);
   });
 
   it("the MCP door notifies clients when the list changes", async () => {

@@ -203,12 +203,11 @@ describe("a catalogue shows what its identity may call", () => {
     ]);
   });
 
-  it("a catalogue shows what its identity may call after the rules were changed in place", () => {
-    const accessControl = { requiredScopes: [] };
-    const registry = registryOf(operation("door.open", "Opens the door", { accessControl }));
+  it("a catalogue shows what its identity may call after rules were added", () => {
+    const registry = registryOf(operation("door.open", "Opens the door"));
     const { search } = catalogue(registry, { identity: other });
     assert.equal(search("door").length, 1);
-    accessControl.requiredScopes.push("keys");
+    registry.protect("door.*", { requiredScopes: ["keys"] });
     assert.deepEqual(search("door"), []);
   });
 });

@@ -61,3 +61,17 @@ export class Pace {
     }
   }
 }
+
+/** A function that is called once, a moment later, however often it is called until then. */
+export function coalesced(run: () => void): () => void {
+  let isDue = false;
+  return () => {
+    if (isDue) return;
+    isDue = true;
+    const timer = setTimeout(() => {
+      isDue = false;
+      run();
+    }, PIECE);
+    (timer as { unref?(): void }).unref?.();
+  };
+}

@@ -2,15 +2,10 @@
 
 import { isShownTo } from "../access.js";
 import { isRecord, isString } from "../border/options.js";
-import { errorsOf, rulesOf, schemaText, wellFormed } from "../registry/described.js";
+import { errorsOf, schemaText, wellFormed } from "../registry/described.js";
 import type { OperationRegistry } from "../registry/registry.js";
-import {
-  type AccessControl,
-  type ErrorDefinition,
-  type Identity,
-  type OperationSpec,
-  OperationType,
-} from "../types.js";
+import { type EffectiveRules, isWellFormed, withoutCustomAuth } from "../registry/rules.js";
+import { type ErrorDefinition, type Identity, type OperationSpec, OperationType } from "../types.js";
 
 /**
  * An operation of another process, as `discover` returns it: the spec without its access rules, which apply where the
@@ -42,22 +37,17 @@ export interface Described {
   readonly id: string;
   readonly handler: object;
   /** Who may call it. */
-  readonly access: AccessControl;
+  readonly access: EffectiveRules;
   /** What they are told, as JSON. */
   readonly text: string;
 }
 
 /** All that can be called from outside. */
 export function describeAll(registry: OperationRegistry): Described[] {
-  return registry.list().flatMap((operation) => {
-    const { handler, ...spec } = operation;
-    // Internal ones do not exist.
-    if (handler === undefined || spec.visibility === "internal") return [];
-    const rules = rulesOf(spec);
-    // What nobody can tell who may call, nobody is shown.
-    if (rules === undefined) return [];
-    const { customAuth: _, ...access } = rules;
-    return [{ id: `${spec.namespace}.${spec.name}`, handler, access, text: textOf(spec) }];
+  return Array.from(registry.entries()).flatMap(({ id, spec, handler, isInternal, rules }) => {
+    // Internal ones do not exist. Rules that Rust cannot read are met by no caller there.
+    if (handler === undefined || isInternal || !isWellFormed(rules)) return [];
+    return [{ id, handler, access: withoutCustomAuth(rules), text: textOf(spec) }];
   });
 }
 

@@ -11,6 +11,7 @@ import {
   isWhole,
 } from "../border/options.js";
 import { kindOf } from "../border/text.js";
+import { coalesced } from "../border/turns.js";
 import { CallError, failed, InfrastructureErrorCode, invalid } from "../errors.js";
 import { OperationRegistry } from "../registry/registry.js";
 import type { Identity } from "../types.js";
@@ -87,8 +88,6 @@ export interface PortTransport extends CallTransport {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** How often what is served is looked at for changes. In milliseconds. */
-const LOOK_EVERY = 100;
 /** What `verifyIdentity` is told is called, when somebody asks what they may call. */
 const DISCOVER = "hub.discover";
 const AS: Fields<DiscoverOptions> = { identity: anObject, metadata: anObject };
@@ -113,9 +112,8 @@ interface Serving {
   readonly registry: OperationRegistry;
   readonly options: PortServeOptions;
   readonly handle: ReturnType<typeof buildCallHandler>;
-  readonly looking: ReturnType<typeof setInterval>;
-  /** Of the registry, when the other end was last told. */
-  revision: number;
+  /** Ends following what is registered. */
+  readonly unfollow: () => void;
 }
 
 class Transport implements PortTransport, Peer {
@@ -182,18 +180,11 @@ class Transport implements PortTransport, Peer {
       );
     }
     const handle = buildCallHandler({ ...options, registry, callMap: this.#answers });
-    const looking = setInterval(() => this.#look(), LOOK_EVERY);
-    (looking as { unref?(): void }).unref?.();
-    this.#serving = { registry, options, handle, looking, revision: registry.revision };
-    this.#tell("hub.changed", "", {});
+    const tellChanged = () => this.#tell("hub.changed", "", {});
+    const unfollow = registry.onChange(coalesced(tellChanged));
+    this.#serving = { registry, options, handle, unfollow };
+    tellChanged();
   };
-
-  #look(): void {
-    const serving = this.#serving;
-    if (serving === undefined || serving.revision === serving.registry.revision) return;
-    serving.revision = serving.registry.revision;
-    this.#tell("hub.changed", "", {});
-  }
 
   #requested(event: CallRequestedEvent): void {
     const { requestId, operationId } = event;
@@ -294,7 +285,7 @@ class Transport implements PortTransport, Peer {
   }
 
   #lost(): void {
-    clearInterval(this.#serving?.looking);
+    this.#serving?.unfollow();
     this.#questions.end("the port is closed");
     this.#imports.end();
   }

@@ -1,10 +1,11 @@
 // Operations as the commands show them.
 
 import { nearestName } from "../border/nearest-name.js";
+import { expressionFor } from "../border/pattern.js";
 import { InfrastructureErrorCode } from "../errors.js";
 import { operationNotFound } from "../registry/nearest.js";
 import { type CatalogueOptions, catalogue } from "../tools/catalogue.js";
-import { expressionFor, isInternal, mayCall } from "../tools/selection.js";
+import { mayCall } from "../tools/selection.js";
 import type { AccessControl, Identity, OperationSpec } from "../types.js";
 import type { HubConfig } from "./config/hub.js";
 import { CommandError, EXIT } from "./exit-codes.js";
@@ -19,12 +20,12 @@ export function operationsFor(
   identity: Identity | undefined,
 ): OperationSpec[] {
   const expressions = patterns.map(expressionFor);
-  return registry
-    .getAllSpecs()
-    .filter((spec) => !isInternal(spec))
-    .filter((spec) => expressions.length === 0 || expressions.some((one) => one.test(idOf(spec))))
-    .filter((spec) => identity === undefined || mayCall(spec, identity))
-    .sort((one, other) => (idOf(one) < idOf(other) ? -1 : 1));
+  return Array.from(registry.entries())
+    .filter(({ isInternal }) => !isInternal)
+    .filter(({ id }) => expressions.length === 0 || expressions.some((one) => one.test(id)))
+    .filter((entry) => identity === undefined || mayCall(entry, identity))
+    .sort((one, other) => (one.id < other.id ? -1 : 1))
+    .map(({ spec }) => spec);
 }
 
 /** The first line of its description. */

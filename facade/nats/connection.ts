@@ -21,6 +21,7 @@ import {
 } from "../border/options.js";
 import { PendingWork } from "../border/pending-work.js";
 import { kindOf } from "../border/text.js";
+import { coalesced } from "../border/turns.js";
 import { Answers, type AnswersOptions } from "../call/answers.js";
 import { type Described, describeAll, describedText } from "../call/described.js";
 import type { CallRequestedEvent } from "../call/events.js";
@@ -342,8 +343,8 @@ class Transport implements NatsTransport, Peer {
   #isClosing = false;
   #turning: NodeJS.Timeout | undefined;
   #looking: NodeJS.Timeout | undefined;
-  /** Of the registry, when what is told of its operations was last told. */
-  #revision = -1;
+  /** Ends following what is registered. */
+  #following: (() => void) | undefined;
 
   constructor(connected: Native, pending: PendingWork<string>, served: Served) {
     this.#native = connected;
@@ -385,7 +386,6 @@ class Transport implements NatsTransport, Peer {
     try {
       const twin = registry.nativeTwin();
       const [own, imported] = this.#described(registry);
-      this.#revision = registry.revision;
       await this.#native.serve(
         twin.native,
         settings.concurrency,
@@ -397,9 +397,8 @@ class Transport implements NatsTransport, Peer {
         this.#native.turned();
         this.#turning ??= setInterval(() => {
           this.#native.turned();
-          twin.look();
-          this.#tellIfChanged(registry);
         }, TURN_EVERY).unref();
+        this.#following ??= registry.onChange(coalesced(() => this.#tellOperations(registry)));
       }
     } catch (error) {
       if (isFirst) {
@@ -419,10 +418,8 @@ class Transport implements NatsTransport, Peer {
     return [all.filter((each) => !isImported(each)), all.filter(isImported)];
   }
 
-  #tellIfChanged(registry: OperationRegistry): void {
-    if (registry.revision === this.#revision) return;
-    this.#revision = registry.revision;
-    this.#native.list(describedText(this.#described(registry)[0]));
+  #tellOperations(registry: OperationRegistry): void {
+    if (!this.#isClosing) this.#native.list(describedText(this.#described(registry)[0]));
   }
 
   async #introduce({ from, question, identity, metadata }: Introduction): Promise<void> {
@@ -479,6 +476,7 @@ class Transport implements NatsTransport, Peer {
       this.#served.watchers.tell("closed", this.status());
     } finally {
       clearInterval(this.#turning);
+      this.#following?.();
       clearInterval(this.#looking);
       this.#served.registry?.nativeTwin().flush();
       letGo(this);

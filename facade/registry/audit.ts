@@ -2,8 +2,9 @@
 
 import { messageOf } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-import type { AccessControl, Identity, OperationContext } from "../types.js";
+import type { Identity, OperationContext } from "../types.js";
 import { identityIn } from "./authorise.js";
+import { type EffectiveRules, eachRule } from "./rules.js";
 import type { AccessReport } from "./watch-types.js";
 
 /** A caller may, by a rule; or was refused with an error. */
@@ -11,7 +12,7 @@ export type Decision = { readonly rule: string } | { readonly error: unknown };
 
 /** Decides, and tells of it. What `decide` does to refuse a caller, this does. */
 export function told(
-  rules: AccessControl,
+  rules: EffectiveRules,
   decide: () => Promise<void> | undefined,
   tell: (decision: Decision) => void,
 ): Promise<void> | undefined {
@@ -61,14 +62,16 @@ export function identityIdOf(identity: Identity | undefined): string | undefined
 }
 
 /** The rules that a caller meets who may call. */
-function metRules(rules: AccessControl): string {
-  const met: string[] = [];
-  if (rules.requiredScopes.length > 0) met.push("requiredScopes");
-  if (rules.requiredScopesAny !== undefined && rules.requiredScopesAny.length > 0)
-    met.push("requiredScopesAny");
-  if (rules.resourceType !== undefined) met.push("resource");
-  if (rules.customAuth !== undefined) met.push(`customAuth:${rules.customAuth}`);
-  return met.length === 0 ? "open" : met.join(", ");
+function metRules(rules: EffectiveRules): string {
+  const met = eachRule(rules).flatMap(
+    ({ requiredScopes, requiredScopesAny = [], resourceType, customAuth }) => [
+      ...(requiredScopes.length > 0 ? ["requiredScopes"] : []),
+      ...(requiredScopesAny.length > 0 ? ["requiredScopesAny"] : []),
+      ...(resourceType !== undefined ? ["resource"] : []),
+      ...(customAuth !== undefined ? [`customAuth:${customAuth}`] : []),
+    ],
+  );
+  return met.length === 0 ? "open" : [...new Set(met)].join(", ");
 }
 
 /** The rule that a denial names (`facade/access.ts`, `crates/operations-core/src/access.rs`). */

@@ -2,7 +2,8 @@
 
 import { accessDenied, findDenial } from "../access.js";
 import { optionOf } from "../border/options.js";
-import type { AccessControl, Identity, OperationContext } from "../types.js";
+import type { Identity, OperationContext } from "../types.js";
+import { type EffectiveRules, eachRule, hasCustomAuth, withoutCustomAuth } from "./rules.js";
 
 /**
  * The call that a `customAuth` function decides about.
@@ -34,14 +35,14 @@ export type CustomAuth = (identity: Identity | undefined, call: AuthorisedCall) 
  * Whether the caller holds all required scopes and nothing else is asked for: the usual case, decided
  * without allocating. A no means only that the rules have to be looked at in full.
  */
-export function holdsScopes(rules: AccessControl, identity: Identity | undefined): boolean {
+export function holdsScopes(rules: EffectiveRules, identity: Identity | undefined): boolean {
   const { requiredScopes } = rules;
   if (
-    !Array.isArray(requiredScopes) ||
     rules.requiredScopesAny !== undefined ||
     rules.resourceType !== undefined ||
     rules.resourceAction !== undefined ||
-    rules.customAuth !== undefined
+    rules.customAuth !== undefined ||
+    rules.also !== undefined
   ) {
     return false;
   }
@@ -64,27 +65,32 @@ function holdsAll(held: readonly unknown[], required: readonly string[]): boolea
 
 /** Throws when the caller may not; a promise only where the application has to be asked. */
 export function authorise(
-  rules: AccessControl,
+  rules: EffectiveRules,
   call: AuthorisedCall,
   customAuth: Readonly<Record<string, CustomAuth>>,
 ): Promise<void> | undefined {
-  const identity = identityIn(call.context);
-  const name = rules.customAuth;
-  if (name === undefined) {
-    const denial = findDenial(rules, identity);
-    if (denial !== undefined) throw accessDenied(call.operationId, denial);
-    return undefined;
+  const isAsked = hasCustomAuth(rules);
+  const denial = findDenial(isAsked ? withoutCustomAuth(rules) : rules, identityIn(call.context));
+  if (denial !== undefined) throw accessDenied(call.operationId, denial);
+  return isAsked ? askAll(rules, call, customAuth) : undefined;
+}
+
+async function askAll(
+  rules: EffectiveRules,
+  call: AuthorisedCall,
+  customAuth: Readonly<Record<string, CustomAuth>>,
+): Promise<void> {
+  for (const { customAuth: name } of eachRule(rules)) {
+    if (name === undefined) continue;
+    const rule = Object.hasOwn(customAuth, name) ? customAuth[name] : undefined;
+    if (typeof rule !== "function") {
+      throw accessDenied(call.operationId, {
+        reason: `customAuth "${name}" is not registered in RegistryOptions.customAuth`,
+        details: { customAuth: name },
+      });
+    }
+    await ask(rule, name, call);
   }
-  const declared = findDenial({ ...rules, customAuth: undefined }, identity);
-  if (declared !== undefined) throw accessDenied(call.operationId, declared);
-  const rule = Object.hasOwn(customAuth, name) ? customAuth[name] : undefined;
-  if (typeof rule !== "function") {
-    throw accessDenied(call.operationId, {
-      reason: `customAuth "${name}" is not registered in RegistryOptions.customAuth`,
-      details: { customAuth: name },
-    });
-  }
-  return ask(rule, name, call);
 }
 
 async function ask(rule: CustomAuth, name: string, call: AuthorisedCall): Promise<void> {

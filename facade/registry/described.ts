@@ -3,17 +3,7 @@
 import { isWhole } from "../border/options.js";
 import { lazySchemaText } from "../schema/lazy.js";
 import { jsonSchemaOf, libraryOf, vendorOf } from "../schema/standard.js";
-import type { AccessControl, OperationSpec } from "../types.js";
-import { copyOfRules } from "./native-rules.js";
-
-/** The rules of an operation; nothing where nobody can tell what they mean. */
-export function rulesOf(spec: OperationSpec): AccessControl | undefined {
-  try {
-    return copyOfRules(spec.accessControl);
-  } catch {
-    return undefined;
-  }
-}
+import type { OperationSpec } from "../types.js";
 
 /** Nobody has checked these: what cannot be meant is left out. */
 export function declaredErrors({ errorSchemas }: OperationSpec): { code: string; httpStatus?: number }[] {

@@ -7,6 +7,7 @@ import { isLazySchema, SCHEMA_FIELDS } from "../schema/lazy.js";
 import { originalOf, type Validate, validatorOf } from "../schema/standard.js";
 import { isConverted, kindOf } from "../schema/typebox-kinds.js";
 import {
+  type AccessControl,
   type OperationHandler,
   type OperationSpec,
   OperationType,
@@ -14,6 +15,7 @@ import {
 } from "../types.js";
 import { CallGate } from "./limited.js";
 import { type Limiter, limiterOf } from "./limits.js";
+import { combinedRules, type EffectiveRules, frozenRules } from "./rules.js";
 
 export type AnyHandler = OperationHandler | SubscriptionHandler;
 
@@ -50,6 +52,9 @@ function ownChecks(spec: OperationSpec): OwnChecks | undefined {
 export class Entry {
   readonly id: string;
   readonly spec: OperationSpec;
+  /** Who may call it: its own rules, and those that `protect` added. */
+  rules: EffectiveRules;
+  readonly #ownRules: AccessControl;
   readonly isSubscription: boolean;
   /** To the call protocol and to servers there is no such operation. */
   readonly isInternal: boolean;
@@ -78,6 +83,8 @@ export class Entry {
   ) {
     this.id = id;
     this.spec = spec;
+    this.#ownRules = frozenRules(spec.accessControl);
+    this.rules = this.#ownRules;
     this.own = ownChecks(spec);
     this.isSubscription = spec.type === OperationType.SUBSCRIPTION;
     this.isInternal = spec.visibility === "internal";
@@ -98,6 +105,11 @@ export class Entry {
     this.gate = first === undefined ? undefined : new CallGate(this.id, [first, ...more]);
     this.run =
       handler === undefined ? undefined : (this.gate?.around(handler, this.isSubscription) ?? handler);
+  }
+
+  /** Sets the rules that must hold as well as its own. */
+  protect(added: readonly AccessControl[]): void {
+    this.rules = combinedRules(this.#ownRules, added);
   }
 
   /** Whether there is something to call in this way. */

@@ -125,8 +125,9 @@ function namespaceObject(namespace: string, seen: () => readonly string[]): Oper
 /** The operations that a hint may name: a handler that serves somebody may pass the error on to them. */
 function idsSeen(registry: OperationRegistry, context: OperationContext): string[] {
   const isSeen = isFromOutside(context) ? seenBy(context) : () => true;
-  const specs = registry.getAllSpecs().filter(isSeen);
-  return specs.map(({ namespace, name }) => `${namespace}.${name}`);
+  return Array.from(registry.entries())
+    .filter(isSeen)
+    .map(({ id }) => id);
 }
 
 /** An object on which a name that is nearly one of its own is an error that says so; any other is `undefined`, as programs

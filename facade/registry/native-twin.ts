@@ -6,31 +6,42 @@ import type { NativeRegistry } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 import { compiled } from "../schema/compiled.js";
 import { registeredFormats } from "../schema/registries.js";
-import type { AccessControl, OperationSpec } from "../types.js";
+import type { OperationSpec } from "../types.js";
 import { declaredErrors } from "./described.js";
 import { type Entry, isAnything, type OutputMode } from "./entry.js";
 import { lookAround, type NativeSchemas, type NativeWork, nativeWorkOf } from "./native-handler.js";
 import { tellReports } from "./native-reports.js";
-import { copyOfRules, isCopyOf } from "./native-rules.js";
 import { tellIfOpen } from "./open-sources.js";
 import { ownMode } from "./output.js";
+import { type EffectiveRules, hasCustomAuth, isWellFormed } from "./rules.js";
 import { spillsOf } from "./spilling.js";
 import type { Spills } from "./spills.js";
 import { NOBODY, type Watch } from "./watch.js";
 
 const log = logger("registry");
 
-const watched = new Set<WeakRef<NativeTwin>>();
+/** In ms. What programs change without a call to a registry is noticed after this time. */
+const REFRESH_EVERY = 100;
 
-/** What is not told yet when the process ends is told then. */
-function flushAtExit(twin: WeakRef<NativeTwin>): void {
-  if (watched.size === 0) {
-    process.once("exit", () => {
-      for (const each of watched) each.deref()?.flush();
-    });
+const twins = new Set<WeakRef<NativeTwin>>();
+let isFollowing = false;
+
+/** Keeps a registry up to date as long as it is in use, and reports what is not reported yet when the process ends. */
+function follow(twin: NativeTwin): void {
+  if (!isFollowing) {
+    isFollowing = true;
+    process.once("exit", () => eachTwin((each) => each.flush()));
+    setInterval(() => eachTwin((each) => each.refresh()), REFRESH_EVERY).unref();
   }
-  for (const each of watched) if (each.deref() === undefined) watched.delete(each);
-  watched.add(twin);
+  twins.add(new WeakRef(twin));
+}
+
+function eachTwin(act: (twin: NativeTwin) => void): void {
+  for (const reference of twins) {
+    const twin = reference.deref();
+    if (twin === undefined) twins.delete(reference);
+    else act(twin);
+  }
 }
 
 /** Made when a registry is first served; then it follows each registration, and whoever serves it has it look for
@@ -38,8 +49,6 @@ function flushAtExit(twin: WeakRef<NativeTwin>): void {
 export class NativeTwin {
   readonly native: NativeRegistry;
   #formats = "";
-  /** What was told of the operations that are served natively. */
-  readonly #told = new Map<string, Told>();
   readonly #watchers = new Set<TwinWatcher>();
 
   readonly #entries: Map<string, Entry>;
@@ -65,6 +74,7 @@ export class NativeTwin {
     this.#isHeld = this.#mustHold();
     this.#tellWants();
     for (const entry of entries.values()) this.set(entry);
+    follow(this);
   }
 
   /** Takes over who watches. */
@@ -89,7 +99,6 @@ export class NativeTwin {
     const { wants } = this.#watch ?? NOBODY;
     if (wants === this.#wants) return;
     const twin = new WeakRef(this);
-    if (this.#wants === 0) flushAtExit(twin);
     this.#wants = wants;
     this.native.report(wants, () => {
       const living = twin.deref();
@@ -150,47 +159,42 @@ export class NativeTwin {
   }
 
   #set(entry: Entry): void {
-    const { id, spec, handler, own, gate } = entry;
-    tellIfOpen(id, handler, spec.accessControl);
+    const { id, spec, handler, own, gate, rules } = entry;
+    tellIfOpen(id, handler, rules);
     // First, so that no call slips through.
     this.native.limit(id, gate?.native);
     this.#tellFormats();
     const work = handler === undefined ? undefined : nativeWorkOf(handler);
-    const told = toTell(entry);
     const spills = spillsOf(handler, this.#spills);
     // What another library checks is checked in JavaScript.
     if (
       !this.#isHeld &&
       work?.isPossible() &&
       own === undefined &&
-      told !== undefined &&
-      told.rules.customAuth === undefined
+      isWellFormed(rules) &&
+      !hasCustomAuth(rules)
     ) {
       lookAround();
       const schemas = schemasOf(spec, work);
       if (schemas !== undefined) {
-        this.#told.set(id, told);
-        work.register(this.native, describe(spec, told.rules, told.output, spills), schemas, spills);
+        work.register(this.native, describe(spec, rules, ownMode(spec), spills), schemas, spills);
         return;
       }
     }
-    this.#told.delete(id);
     this.native.setHost(describe(spec, FOR_NOBODY, undefined, spills));
   }
 
   remove(id: string): void {
-    this.#told.delete(id);
     this.native.remove(id);
     for (const watcher of this.#watchers) watcher(id, undefined);
   }
 
-  /** Looks for what changes without a registration: rules that were changed in place, formats, a replaced `fetch`, who
-   * wants to know of calls. */
-  look(): void {
+  /** Looks for what programs change without a call to this registry: formats, a replaced `fetch`, subscribers to the
+   * diagnostics channel and the log level. */
+  refresh(): void {
     this.#look();
     lookAround();
     this.#tellFormats();
-    for (const told of this.#told.values()) if (!isStillSo(told)) this.set(told.entry);
   }
 
   /** Formats that users have registered are checked by functions of theirs. */
@@ -207,39 +211,13 @@ export class NativeTwin {
  * it cannot be called any more. */
 export type TwinWatcher = (id: string, entry: Entry | undefined) => (() => void) | undefined;
 
-interface Told {
-  readonly entry: Entry;
-  readonly rules: AccessControl;
-  readonly output: OutputMode | undefined;
-}
-
-/** What is to be told of an operation; nothing where only JavaScript can tell what its rules mean, or where reading them
- * runs code of the user's that throws. */
-function toTell(entry: Entry): Told | undefined {
-  try {
-    const rules = copyOfRules(entry.spec.accessControl);
-    return rules && { entry, rules, output: ownMode(entry.spec) };
-  } catch {
-    return undefined;
-  }
-}
-
-/** Asked by a timer, where an exception would end the process. */
-function isStillSo({ entry, rules, output }: Told): boolean {
-  try {
-    return isCopyOf(rules, entry.spec.accessControl) && ownMode(entry.spec) === output;
-  } catch {
-    return false;
-  }
-}
-
 /** JavaScript authorises what it serves. Should anybody ask the native side, nobody may. */
-const FOR_NOBODY: AccessControl = { requiredScopes: [], customAuth: "JavaScript" };
+const FOR_NOBODY: EffectiveRules = { requiredScopes: [], customAuth: "JavaScript" };
 
 /** What the native side has to know of a spec. */
 function describe(
   spec: OperationSpec,
-  accessControl: AccessControl,
+  accessControl: EffectiveRules,
   output: OutputMode | undefined,
   store: Spills | undefined,
 ): string {

@@ -2,7 +2,7 @@
 
 import { isShownTo } from "../access.js";
 import { CallError, failed, InfrastructureErrorCode } from "../errors.js";
-import { type OperationContext, type OperationSpec, OperationType } from "../types.js";
+import { type OperationContext, OperationType } from "../types.js";
 import type { Entry } from "./entry.js";
 import { operationNotFound } from "./nearest.js";
 import { isFromOutside } from "./protocol-context.js";
@@ -20,7 +20,7 @@ export function notCallable(
     return entry.handler === undefined ? noHandler(entry) : wrongWay(entry);
   }
   const isSeen = isServed || isFromOutside(context) ? seenBy(context) : () => true;
-  const seen = Array.from(entries).filter(({ spec }) => isSeen(spec));
+  const seen = Array.from(entries).filter(isSeen);
   return operationNotFound(
     id,
     seen.map((each) => each.id),
@@ -28,8 +28,8 @@ export function notCallable(
 }
 
 /** What somebody from outside may be told about. */
-export function seenBy({ identity }: OperationContext): (spec: OperationSpec) => boolean {
-  return (spec) => spec.visibility !== "internal" && isShownTo(identity, () => spec.accessControl);
+export function seenBy({ identity }: OperationContext): (entry: Entry) => boolean {
+  return ({ isInternal, rules }) => !isInternal && isShownTo(identity, () => rules);
 }
 
 function wrongWay({ id, spec }: Entry): CallError {

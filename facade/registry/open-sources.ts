@@ -1,7 +1,8 @@
 // Sources that carry credentials while anybody may call their operations: whoever offers such to others is told, once.
 
 import { logImportant } from "../logging.js";
-import type { AccessControl, OperationSpec } from "../types.js";
+import type { Entry } from "./entry.js";
+import { type EffectiveRules, eachRule } from "./rules.js";
 
 /** Whose credentials a handler uses. */
 interface Source {
@@ -18,7 +19,7 @@ export function markCredentials(handler: object, source: Source): void {
 }
 
 /** Called for each operation that is offered to others. */
-export function tellIfOpen(id: string, handler: object | undefined, rules: AccessControl): void {
+export function tellIfOpen(id: string, handler: object | undefined, rules: EffectiveRules): void {
   const source = handler && sources.get(handler);
   if (source === undefined || told.has(source) || requiresSomething(rules)) return;
   told.add(source);
@@ -31,29 +32,17 @@ export function tellIfOpen(id: string, handler: object | undefined, rules: Acces
 }
 
 /** The same for whatever a registry has to offer now. */
-export function tellOfOpenSources(registry: Offers): void {
-  for (const { namespace, name, visibility, accessControl } of registry.getAllSpecs()) {
-    const id = `${namespace}.${name}`;
-    if (visibility !== "internal") tellIfOpen(id, registry.getHandler(id), accessControl);
+export function tellOfOpenSources(registry: { entries(): Iterable<Entry> }): void {
+  for (const { id, handler, isInternal, rules } of registry.entries()) {
+    if (!isInternal) tellIfOpen(id, handler, rules);
   }
 }
 
-interface Offers {
-  getAllSpecs(): OperationSpec[];
-  getHandler(id: string): object | undefined;
-}
-
-/** Rules that cannot be read let nobody in. */
-function requiresSomething(rules: AccessControl): boolean {
-  try {
-    const { requiredScopes, requiredScopesAny, resourceType, customAuth } = rules;
-    return (
-      requiredScopes.length > 0 ||
-      (requiredScopesAny?.length ?? 0) > 0 ||
+function requiresSomething(rules: EffectiveRules): boolean {
+  return eachRule(rules).some(
+    ({ requiredScopes, requiredScopesAny = [], resourceType, customAuth }) =>
+      requiredScopes.length + requiredScopesAny.length > 0 ||
       resourceType !== undefined ||
-      customAuth !== undefined
-    );
-  } catch {
-    return true;
-  }
+      customAuth !== undefined,
+  );
 }

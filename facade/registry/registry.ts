@@ -1,12 +1,15 @@
-import { aFunction, oneOf, optionOf } from "../border/options.js";
+import { aFunction, aName, oneOf, optionOf } from "../border/options.js";
+import { expressionFor } from "../border/pattern.js";
 import { nameOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { checkedRules } from "../imported-access.js";
 import type { CallId, OperationById, Query, Signature, StreamId, Subscription } from "../operation-types.js";
 import { defaultAdapter, type SchemaAdapter } from "../schema/adapters.js";
 import { copyOf } from "../schema/lazy.js";
 import type { AnySchema } from "../schema-types.js";
 import type {
+  AccessControl,
   AnyOperation,
   CallContext,
   OperationContext,
@@ -36,6 +39,7 @@ import {
   together,
 } from "./registration.js";
 import { type RegistryOptions, registryOptions } from "./registry-options.js";
+import { frozenRules } from "./rules.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
 import { handlerOf, inFiles, spillsOf, then } from "./spilling.js";
 import { Spills } from "./spills.js";
@@ -72,6 +76,9 @@ export class OperationRegistry<TOperations = any> {
   /** Every call of this registry goes through these limits. */
   readonly #limiter: Limiter | undefined;
   #revision = 0;
+  readonly #changed = new Set<() => void>();
+  /** What `protect` added. */
+  readonly #protections = new Set<Protection>();
   /** Those who watch, while there are any. */
   #watch: Watch | undefined;
 
@@ -141,16 +148,16 @@ export class OperationRegistry<TOperations = any> {
     }
     assertHandler(id, entry.spec, handler);
     entry.setHandler(handler);
-    this.#revision += 1;
     this.#twin?.set(entry);
+    this.#tellChanged();
     this.#tellRegistered(entry, false);
   }
 
   /** Removes an operation. Returns whether it existed. Running calls continue. */
   unregister(id: string): boolean {
-    this.#revision += 1;
     this.#twin?.remove(id);
     const wasThere = this.#entries.delete(id);
+    this.#tellChanged();
     if (wasThere) this.#watch?.tell("unregistered", { operationId: id });
     return wasThere;
   }
@@ -163,11 +170,59 @@ export class OperationRegistry<TOperations = any> {
     if (handler !== undefined) assertHandler(id, spec, handler);
     const limiter = operationLimiter(id, spec.limits, this.#entries.get(id)?.limiter);
     const entry = new Entry(id, spec, handler, limiter, this.#limiter);
+    entry.protect(this.#addedRules(id));
     const isNew = !this.#entries.has(id);
     this.#entries.set(id, entry);
     this.#twin?.set(entry);
-    this.#revision += 1;
+    this.#tellChanged();
     this.#tellRegistered(entry, isNew);
+  }
+
+  #tellChanged(): void {
+    this.#revision += 1;
+    for (const listener of this.#changed) listener();
+  }
+
+  /** Calls a function after each registration and each change of rules. @internal */
+  onChange(listener: () => void): () => void {
+    this.#changed.add(listener);
+    return () => void this.#changed.delete(listener);
+  }
+
+  /**
+   * Adds access rules to operations: to those that are registered, and to those that will be. An operation can be called
+   * only if these rules are met as well as its own. `pattern` is an id, or has `*` for any text. Returns a function that
+   * removes these rules again.
+   *
+   * @example
+   * ```ts
+   * const remove = registry.protect("files.write_*", { requiredScopes: ["files:write"] });
+   * ```
+   */
+  protect(pattern: string, rules: AccessControl): () => void {
+    const expression = expressionFor(aName(pattern, "protect: pattern") as string);
+    const protection: Protection = { expression, rules: frozenRules(checkedRules(rules, "protect: rules")) };
+    this.#protections.add(protection);
+    this.#applyProtections(expression);
+    return () => {
+      if (this.#protections.delete(protection)) this.#applyProtections(expression);
+    };
+  }
+
+  #addedRules(id: string): AccessControl[] {
+    if (this.#protections.size === 0) return [];
+    return Array.from(this.#protections)
+      .filter(({ expression }) => expression.test(id))
+      .map(({ rules }) => rules);
+  }
+
+  #applyProtections(expression: RegExp): void {
+    for (const entry of this.#entries.values()) {
+      if (!expression.test(entry.id)) continue;
+      entry.protect(this.#addedRules(entry.id));
+      this.#twin?.set(entry);
+    }
+    this.#tellChanged();
   }
 
   #tellRegistered({ id, spec }: Entry, isNew: boolean): void {
@@ -360,7 +415,7 @@ export class OperationRegistry<TOperations = any> {
       const handler = isUsual ? (entry.run as OperationHandler) : handlerOf(entry, by, spills);
       const isTrusted = by?.isGranted === true || (!isServed && this.#isTrusted(context));
       // Looked at here first, because these scopes are all that most operations ask for.
-      if (!isTrusted && !holdsScopes(entry.spec.accessControl, identityIn(context))) {
+      if (!isTrusted && !holdsScopes(entry.rules, identityIn(context))) {
         const asked = this.#authorise(entry, input, context);
         if (asked !== undefined) {
           return inFiles(spills, callAfter(asked, entry, handler, input, context, this.#output));
@@ -469,7 +524,7 @@ export class OperationRegistry<TOperations = any> {
       tell({ rule: context.trusted === true ? "trusted" : "trustDirectCalls" });
       return undefined;
     }
-    return told(entry.spec.accessControl, () => this.#authorise(entry, input, context), tell);
+    return told(entry.rules, () => this.#authorise(entry, input, context), tell);
   }
 
   /** Whether the work of an operation ends, and says how, once its signal is aborted. @internal */
@@ -555,8 +610,13 @@ export class OperationRegistry<TOperations = any> {
 
   /** Throws when the caller may not. A promise only if the application has to be asked. */
   #authorise(entry: Entry, input: unknown, context: OperationContext): Promise<void> | undefined {
-    return authorise(entry.spec.accessControl, { operationId: entry.id, input, context }, this.#customAuth);
+    return authorise(entry.rules, { operationId: entry.id, input, context }, this.#customAuth);
   }
+}
+
+interface Protection {
+  readonly expression: RegExp;
+  readonly rules: AccessControl;
 }
 
 export interface OpenSubscription {

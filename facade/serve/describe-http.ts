@@ -4,30 +4,26 @@ import { optionOf } from "../border/options.js";
 import { asJsonSchema, declaredErrors, schemaText, wellFormed } from "../registry/described.js";
 import { nativeWorkOf } from "../registry/native-handler.js";
 import type { OperationRegistry } from "../registry/registry.js";
-import type { AccessControl, OperationHandler, OperationSpec, SubscriptionHandler } from "../types.js";
-import { ToldRules } from "./describe.js";
+import { type EffectiveRules, hasCustomAuth, isWellFormed, withoutCustomAuth } from "../registry/rules.js";
+import type { OperationHandler, OperationSpec, SubscriptionHandler } from "../types.js";
 
 /** All operations that can be called from outside, as a JSON list. */
-export function describeHttp(registry: OperationRegistry, told = new ToldRules()): string {
-  told.forget(registry);
+export function describeHttp(registry: OperationRegistry): string {
   const all: string[] = [];
-  for (const { spec, handler, isInternal } of registry.entries()) {
-    // Internal ones do not exist.
-    if (handler === undefined || isInternal) continue;
-    const rules = told.of(spec);
-    // What nobody can tell who may call, nobody is shown.
-    if (rules !== undefined) all.push(describe(spec, rules, handler));
+  for (const { spec, handler, isInternal, rules } of registry.entries()) {
+    // Internal ones do not exist. Rules that Rust cannot read are met by no caller there.
+    if (handler === undefined || isInternal || !isWellFormed(rules)) continue;
+    all.push(describe(spec, rules, handler));
   }
   return wellFormed(`[${all.join(",")}]`);
 }
 
 function describe(
   spec: OperationSpec,
-  rules: AccessControl,
+  rules: EffectiveRules,
   handler: OperationHandler | SubscriptionHandler,
 ): string {
   const { namespace, name, type, title, description, tags } = spec;
-  const { customAuth, ...access } = rules;
   const members = JSON.stringify({
     namespace,
     name,
@@ -36,8 +32,8 @@ function describe(
     description: String(description),
     tags: Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : undefined,
     deprecated: optionOf(Object(spec._meta), "deprecated") === true,
-    access,
-    hasCustomAuth: customAuth !== undefined,
+    access: withoutCustomAuth(rules),
+    hasCustomAuth: hasCustomAuth(rules),
   }).slice(0, -1);
   const request = nativeWorkOf(handler)?.request?.() ?? "null";
   const input = schemaText(spec, "inputSchema");

@@ -1,4 +1,3 @@
-import { clearInterval, setInterval } from "node:timers";
 import { closedOnce } from "../border/closing.js";
 import { Inbox, type Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
@@ -18,7 +17,7 @@ import { contextFromOutside, type Via } from "../registry/protocol-context.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import type { OperationSpec } from "../types.js";
-import { describeMcp, ToldRules } from "./describe.js";
+import { describeMcp } from "./describe.js";
 import { describeHttp } from "./describe-http.js";
 import { Hub, type ServedHub, type SpokeNews } from "./hub.js";
 import { type AskedIdentity, failureOf, type Identify, identified } from "./identify.js";
@@ -87,9 +86,6 @@ export interface Served {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** How often what is served is looked at for changes that nobody tells of. In milliseconds. */
-const LOOK_EVERY = 100;
-
 const log = logger("serve");
 
 /** A call, as the native side hands it over. */
@@ -143,10 +139,8 @@ export class Offered implements Receiver {
   readonly #twin: NativeTwin;
   readonly #answers: Answers;
   readonly #inbox = new Inbox(this);
-  readonly #looking: NodeJS.Timeout;
   readonly #unwatch: () => void;
   readonly #identify: Identify | undefined;
-  readonly #rules = new ToldRules();
   /** Nothing where the door is closed. */
   readonly hub: Hub | undefined;
   /** With `catalogue: "search"`: the tools of the MCP door. */
@@ -181,7 +175,6 @@ export class Offered implements Receiver {
       this.#toolAnswers = new Answers(this.native, this.#tools, answersOptions);
     }
     this.#unwatch = operations === undefined ? () => {} : this.#choose(operations);
-    this.#looking = setInterval(() => this.#look(), LOOK_EVERY).unref();
   }
 
   asked(id: string, asked: AskedCall | AskedOther, mayHoldBytes: boolean): void {
@@ -234,9 +227,9 @@ export class Offered implements Receiver {
   }
 
   #describe(what: true | "http" | "hub"): string {
-    if (what === "http") return describeHttp(this.#registry, this.#rules);
+    if (what === "http") return describeHttp(this.#registry);
     if (what === "hub") return describedText(describeAll(this.#registry));
-    return describeMcp(this.#registry, this.#rules, this.#tools);
+    return describeMcp(this.#registry, this.#tools);
   }
 
   /** A client answers a question of a handler. */
@@ -272,12 +265,6 @@ export class Offered implements Receiver {
     this.native.resourceUpdated(uri);
   }
 
-  /** Called now and then. */
-  #look(): void {
-    this.#twin.look();
-    if (this.#rules.haveChanged()) this.native.touch();
-  }
-
   /** Ends it, after what is under way, but not after more than so many milliseconds. */
   async close(drain: number): Promise<void> {
     this.#flush();
@@ -286,7 +273,6 @@ export class Offered implements Receiver {
       // Calls that were ended are told so.
       this.#flush();
     } finally {
-      clearInterval(this.#looking);
       this.#unwatch();
     }
   }

@@ -54,7 +54,7 @@ export function operationsOf(
   /** What callers are shown is what they may call: without an identity, what is open to everyone. */
   const seenBy = (context: OperationContext): SeenBy => {
     const caller = callerOf(context);
-    return (entry) => isOffered(entry) && mayCall(entry.spec, caller);
+    return (entry) => isOffered(entry) && mayCall(entry, caller);
   };
   const notFound = (id: string, context: OperationContext): CallError => {
     const isSeen = seenBy(context);

@@ -153,7 +153,7 @@ const MAX_MISSES = 3;
 export function catalogue(registry: OperationRegistry, given: CatalogueOptions = {}): Catalogue {
   const { identity } = checkedOptions<CatalogueOptions>(given, OPTIONS, { prefix: "catalogue: " });
   const searched = new SearchedRegistry(registry);
-  const seenBy = (entry: Entry) => identity === undefined || mayCall(entry.spec, identity);
+  const seenBy = (entry: Entry) => identity === undefined || mayCall(entry, identity);
   return {
     search: (query, options = {}) => searched.search(query, options, seenBy),
     describe: (id) => searched.describe(id, seenBy),

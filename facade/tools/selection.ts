@@ -1,10 +1,13 @@
 // Which operations become tools.
 
 import { isShownTo } from "../access.js";
+import { expressionFor } from "../border/pattern.js";
 import { quoted } from "../border/text.js";
 import { invalid } from "../errors.js";
 import { logger } from "../logging.js";
+import type { Entry } from "../registry/entry.js";
 import type { OperationRegistry } from "../registry/registry.js";
+import { withoutCustomAuth } from "../registry/rules.js";
 import type { CallerIdentity, OperationSpec } from "../types.js";
 
 /** Ids and patterns (`files.*`), or a question about each spec. */
@@ -32,7 +35,7 @@ export function candidates(
   for (const spec of all) {
     const id = `${spec.namespace}.${spec.name}`;
     if (spec.handler === undefined || isInternal(spec) || !wanted(id, spec)) continue;
-    if (identity !== undefined && !mayCall(spec, identity)) continue;
+    if (identity !== undefined && !mayCall(registry.entry(id) as Entry, identity)) continue;
     found.push({ id, spec });
   }
   return found.sort((one, other) => (one.id < other.id ? -1 : 1));
@@ -62,16 +65,13 @@ function warnOfUnmatched(
 }
 
 /** Operations that are never shown to anybody outside. */
-export function isInternal(spec: OperationSpec): boolean {
+function isInternal(spec: OperationSpec): boolean {
   return (spec as { visibility?: unknown }).visibility === "internal";
 }
 
 /** Whether the declared rules let the identity pass. A rule of the application's is asked at the call. */
-export function mayCall(spec: OperationSpec, identity: CallerIdentity | undefined): boolean {
-  return isShownTo(identity, () => {
-    const rules = spec.accessControl;
-    return rules.customAuth === undefined ? rules : { ...rules, customAuth: undefined };
-  });
+export function mayCall({ rules }: Entry, identity: CallerIdentity | undefined): boolean {
+  return isShownTo(identity, () => withoutCustomAuth(rules));
 }
 
 function wantedBy(include: Include | undefined): (id: string, spec: OperationSpec) => boolean {
@@ -82,10 +82,4 @@ function wantedBy(include: Include | undefined): (id: string, spec: OperationSpe
     return (id) => patterns.some((pattern) => pattern.test(id));
   }
   throw invalid("include must be a list of ids and patterns (files.*), or a function of the spec");
-}
-
-/** `*` stands for anything, dots and slashes included. */
-export function expressionFor(pattern: string): RegExp {
-  const escaped = pattern.split("*").map((part) => part.replace(/[\\^$.|?+()[\]{}]/g, "\\$&"));
-  return new RegExp(`^${escaped.join(".*")}$`, "su");
 }

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { clearInterval, setInterval } from "node:timers";
 import { closedOnce } from "../border/closing.js";
 import type { Receiver } from "../border/inbox.js";
 import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
@@ -23,6 +22,7 @@ import {
 } from "../border/options.js";
 import { PendingWork } from "../border/pending-work.js";
 import { kindOf, messageOf } from "../border/text.js";
+import { coalesced } from "../border/turns.js";
 import { Answers } from "../call/answers.js";
 import { type DiscoveredOperation, describeAll, readDescriptions } from "../call/described.js";
 import type { CallRequestedEvent } from "../call/events.js";
@@ -227,8 +227,6 @@ export interface HubTransport extends CallTransport {
 
 const CONCURRENCY = 256;
 const RECONNECT = { minDelay: 200, maxDelay: 10_000 };
-/** How often what is served is looked at for changes that nobody tells of. In milliseconds. */
-const LOOK_EVERY = 100;
 
 const log = logger("hub");
 
@@ -317,9 +315,8 @@ class Transport implements HubTransport, Peer {
   #registry: OperationRegistry | undefined;
   /** The first offer of it. */
   #served: Promise<HubOffer> | undefined;
-  /** Of the registry, when its operations were last offered. */
-  #revision = -1;
-  #looking: NodeJS.Timeout | undefined;
+  /** Ends following what is registered. */
+  #following: (() => void) | undefined;
   readonly connection: Connection = { kind: "hub", name: this.name, state: () => this.status().state };
   readonly #imports = new Imports(this);
 
@@ -364,10 +361,7 @@ class Transport implements HubTransport, Peer {
     keepAlive(this);
     try {
       const offer = await this.#offer();
-      this.#looking ??= setInterval(() => {
-        twin.look();
-        this.#offerIfChanged();
-      }, LOOK_EVERY).unref();
+      this.#following ??= registry.onChange(coalesced(() => this.#offerAgain()));
       return offer;
     } catch (error) {
       this.#registry = undefined;
@@ -378,15 +372,14 @@ class Transport implements HubTransport, Peer {
 
   async #offer(): Promise<HubOffer> {
     const registry = this.#registry as OperationRegistry;
-    this.#revision = registry.revision;
     // What was imported from the hub is not offered back to it.
     const own = describeAll(registry).filter(({ handler }) => peerOf(handler) !== this);
     const answer = JSON.parse(await this.#native.offer(own.map(({ text }) => text)));
     return { operations: Array.isArray(answer.operations) ? answer.operations : [] };
   }
 
-  #offerIfChanged(): void {
-    if (this.#registry === undefined || this.#registry.revision === this.#revision) return;
+  #offerAgain(): void {
+    if (this.#registry === undefined) return;
     this.#offer().catch((error) => {
       log.error(`The hub did not take the operations that have changed: ${messageOf(error)}`, {});
     });
@@ -434,7 +427,7 @@ class Transport implements HubTransport, Peer {
       this.#imports.end();
       this.#news.watchers.tell("closed", this.status());
     } finally {
-      clearInterval(this.#looking);
+      this.#following?.();
       this.#registry?.nativeTwin().flush();
       letGo(this);
     }

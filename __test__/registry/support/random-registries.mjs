@@ -168,13 +168,15 @@ function randomRules(random) {
   return rules;
 }
 
-/** Other rules in the same object. */
-export function changeRules(random, operation) {
-  const rules = operation.spec.accessControl;
-  // Without another registration nobody looks whether JavaScript is still needed.
-  if (rules.customAuth !== undefined) operation.isSimple = false;
-  for (const name of Object.keys(rules)) delete rules[name];
-  Object.assign(rules, randomRules(random));
+/** Other rules in place of those of an operation, or rules that must hold as well. */
+export function changeRules(random, registry, operation) {
+  if (random.chance(0.5)) {
+    operation.added = randomRules(random);
+    registry.protect(operation.id, operation.added);
+  } else {
+    operation.spec.accessControl = randomRules(random);
+    registry.register(operation.spec);
+  }
 }
 
 function randomIdentity(random) {

@@ -24,22 +24,29 @@ pub struct AccessControl {
     pub resource_action: Option<String>,
     /// The name of a function of the application, which only a registry can call.
     pub custom_auth: Option<String>,
+    /// Rules that must hold as well, because they cannot be merged with these.
+    #[serde(default)]
+    pub also: Vec<AccessControl>,
 }
 
 impl AccessControl {
     /// The rules that a caller meets who may call, for records: the same words as in `facade/registry/audit.ts`.
     #[must_use]
     pub fn met(&self) -> String {
-        let any_of = self.required_scopes_any.as_deref().unwrap_or_default();
-        let met = [
-            (!self.required_scopes.is_empty(), "requiredScopes"),
-            (!any_of.is_empty(), "requiredScopesAny"),
-            (self.resource_type.is_some(), "resource"),
-        ];
-        let met = met
-            .into_iter()
-            .filter_map(|(is_met, rule)| is_met.then_some(rule));
-        let met: Vec<&str> = met.collect();
+        let mut met: Vec<&str> = Vec::new();
+        for rules in [self].into_iter().chain(&self.also) {
+            let any_of = rules.required_scopes_any.as_deref().unwrap_or_default();
+            let of_these = [
+                (!rules.required_scopes.is_empty(), "requiredScopes"),
+                (!any_of.is_empty(), "requiredScopesAny"),
+                (rules.resource_type.is_some(), "resource"),
+            ];
+            for (is_met, rule) in of_these {
+                if is_met && !met.contains(&rule) {
+                    met.push(rule);
+                }
+            }
+        }
         if met.is_empty() {
             "open".to_owned()
         } else {
@@ -195,10 +202,13 @@ fn decide(rules: &AccessControl, identity: Option<&Identity>) -> Result<(), Deni
             });
         }
     }
-    match &rules.custom_auth {
-        Some(name) => Err(Denial::CustomAuthUnavailable(name.clone())),
-        None => Ok(()),
+    if let Some(name) = &rules.custom_auth {
+        return Err(Denial::CustomAuthUnavailable(name.clone()));
     }
+    rules
+        .also
+        .iter()
+        .try_for_each(|more| decide(more, identity))
 }
 
 fn holds_resource(identity: &Identity, kind: &str, action: &str) -> bool {

@@ -173,11 +173,6 @@ impl Calls {
         self.registry.revision()
     }
 
-    /// Something has changed that is known to the host alone.
-    pub fn touch(&self) {
-        self.registry.touch();
-    }
-
     /// How many calls hold a place, and how many wait for one.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {

@@ -117,8 +117,7 @@ impl Registry {
         self.revision.subscribe()
     }
 
-    /// Something has changed that is known to the host alone.
-    pub fn touch(&self) {
+    fn touch(&self) {
         self.revision.send_modify(|revision| *revision += 1);
     }
 
