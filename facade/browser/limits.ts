@@ -15,5 +15,3 @@ export const CallGate = refuse;
 export function operationLimiter(_id: string, limits: unknown): undefined {
   if (limits !== undefined) refuse();
 }
-
-export function limiterOf(_handler: object): undefined {}

@@ -6,12 +6,10 @@ import type { Turns } from "../border/turns.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { accessRules, type ImportedAccessControl, importedRules } from "../imported-access.js";
 import { logger } from "../logging.js";
-import { markClaimed } from "../registry/claims.js";
-import { type Connection, markConnection } from "../registry/connection-state.js";
-import { endingItself } from "../registry/deadline.js";
-import { markNative, type NativeWork } from "../registry/native-handler.js";
+import type { Connection } from "../registry/connection-state.js";
+import { addTraits } from "../registry/handler-traits.js";
+import type { NativeWork } from "../registry/native-handler.js";
 import type { OperationRegistry } from "../registry/registry.js";
-import { markImported } from "../registry/source-about.js";
 import type { ForeignSchemas } from "../schema/foreign-schemas.js";
 import type { TypeBoxSchema } from "../schema-types.js";
 import { Type } from "../type-builder.js";
@@ -98,13 +96,6 @@ export interface Peer {
   nativeWork?(operationId: string): NativeWork;
 }
 
-const origins = new WeakMap<object, object>();
-
-/** The peer that a handler calls, if it calls one. */
-export function peerOf(handler: object): object | undefined {
-  return origins.get(handler);
-}
-
 /** Makes operations of what a peer serves, in several turns of the event loop. Rejects where two of them would have one id. */
 export async function importedFrom(
   peer: Peer,
@@ -181,16 +172,15 @@ function importOne(
     _meta: { peer: peer.name, operationId: remoteId },
   };
   spec.accessControl = importedRules(accessControl, spec);
-  const handler =
-    operation.type === OperationType.SUBSCRIPTION
-      ? subscriptionHandler(peer, remoteId)
-      : callHandler(peer, remoteId);
-  origins.set(handler, peer);
-  if (peer.connection !== undefined) markConnection(handler, peer.connection);
-  markClaimed(handler, peer, peer.name);
-  const work = peer.nativeWork?.(remoteId);
-  markImported(handler);
-  if (work !== undefined) markNative(handler, work);
+  const isStream = operation.type === OperationType.SUBSCRIPTION;
+  const handler = addTraits(isStream ? subscriptionHandler(peer, remoteId) : callHandler(peer, remoteId), {
+    isImported: true,
+    peer,
+    connection: peer.connection,
+    idChosenBy: { source: peer, name: peer.name },
+    endsItself: !isStream,
+    nativeWork: peer.nativeWork?.(remoteId),
+  });
   return { ...spec, handler } as PeerOperation;
 }
 
@@ -205,13 +195,13 @@ function optionsOf({ requestId, identity, metadata, signal }: OperationContext) 
 }
 
 function callHandler(peer: Peer, remoteId: string): OperationHandler {
-  return endingItself(async (input: unknown, context: OperationContext = {}) => {
+  return async (input: unknown, context: OperationContext = {}) => {
     const { deadline } = context;
     return peer.callMap.call(remoteId, input, {
       ...optionsOf(context),
       ...(deadline !== undefined && { deadline }),
     });
-  }) as OperationHandler;
+  };
 }
 
 function subscriptionHandler(peer: Peer, remoteId: string): SubscriptionHandler {

@@ -13,12 +13,13 @@ import {
 import { kindOf } from "../border/text.js";
 import { coalesced } from "../border/turns.js";
 import { CallError, failed, InfrastructureErrorCode, invalid } from "../errors.js";
+import { traitsOf } from "../registry/handler-traits.js";
 import { OperationRegistry } from "../registry/registry.js";
 import type { Identity } from "../types.js";
 import { buildCallHandler, type CallHandlerConfig, type CallHandlerStats } from "./call-handler.js";
 import { type DiscoveredOperation, describeAll, readDescriptions, shownTo } from "./described.js";
 import type { CallRequestedEvent } from "./events.js";
-import { checkedImport, type ImportOptions, type Peer, type PeerOperation, peerOf } from "./imported.js";
+import { checkedImport, type ImportOptions, type Peer, type PeerOperation } from "./imported.js";
 import { Imports } from "./imports.js";
 import { isIdentity } from "./incoming.js";
 import { PacedAnswers, WINDOW } from "./pacing.js";
@@ -224,7 +225,7 @@ class Transport implements PortTransport, Peer {
       });
     }
     // What was imported from the other end is not offered back to it.
-    const own = describeAll(registry).filter(({ handler }) => peerOf(handler) !== this);
+    const own = describeAll(registry).filter(({ handler }) => traitsOf(handler).peer !== this);
     return shownTo(identity, own).map(({ text }) => JSON.parse(text));
   }
 

@@ -5,14 +5,8 @@ import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
 import { importedRules, KeptRules } from "../imported-access.js";
 import { logger } from "../logging.js";
 import { markAsSent } from "../registry/as-sent.js";
-import { markClaimed } from "../registry/claims.js";
-import { markConnection } from "../registry/connection-state.js";
-import { endingItself } from "../registry/deadline.js";
-import { limitHandler } from "../registry/limits.js";
-import { markNative } from "../registry/native-handler.js";
+import { addTraits } from "../registry/handler-traits.js";
 import { steering } from "../registry/protocol-context.js";
-import { markSource } from "../registry/source-about.js";
-import { markSpilling } from "../registry/spilling.js";
 import type { Spills } from "../registry/spills.js";
 import { ForeignSchemas } from "../schema/foreign-schemas.js";
 import type { TypeBoxSchema } from "../schema-types.js";
@@ -240,16 +234,19 @@ function importTool(
       ...(tool._meta != null && { _meta: tool._meta }),
       ...(config.output !== undefined && { output: config.output }),
     },
-    handler: endingItself((input: unknown, context?: OperationContext) =>
-      call(input, context, client.spills),
-    ),
+    handler: (input: unknown, context?: OperationContext) => call(input, context, client.spills),
   };
-  markSpilling(operation.handler, { own: client.spills, call });
-  markSource(operation.handler, { source: "mcp", server, tool: tool.name, url: config.url });
-  markConnection(operation.handler, client.connection);
-  limitHandler(operation.handler, client.limiter);
-  if (origin === undefined) markNative(operation.handler, client.nativeWork(tool.name));
-  else markClaimed(operation.handler, client, `MCP server '${server}'`);
+  addTraits(operation.handler, {
+    isImported: true,
+    source: { source: "mcp", server, tool: tool.name, url: config.url },
+    connection: client.connection,
+    limiter: client.limiter,
+    endsItself: true,
+    spilling: { own: client.spills, call },
+    ...(origin === undefined
+      ? { nativeWork: client.nativeWork(tool.name) }
+      : { idChosenBy: { source: client, name: `MCP server '${server}'` } }),
+  });
   return { operation, problems };
 }
 

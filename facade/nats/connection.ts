@@ -25,7 +25,7 @@ import { coalesced } from "../border/turns.js";
 import { Answers, type AnswersOptions } from "../call/answers.js";
 import { type Described, describeAll, describedText } from "../call/described.js";
 import type { CallRequestedEvent } from "../call/events.js";
-import { checkedImport, type Peer, type PeerOperation, peerOf } from "../call/imported.js";
+import { checkedImport, type Peer, type PeerOperation } from "../call/imported.js";
 import { Imports } from "../call/imports.js";
 import { Requests } from "../call/requests.js";
 import type { CallTransport } from "../call/transport.js";
@@ -34,6 +34,7 @@ import { restored, wireText } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
 import type { Connection } from "../registry/connection-state.js";
+import { traitsOf } from "../registry/handler-traits.js";
 import { lookAround } from "../registry/native-handler.js";
 import type { Via } from "../registry/protocol-context.js";
 import { OperationRegistry } from "../registry/registry.js";
@@ -414,7 +415,7 @@ class Transport implements NatsTransport, Peer {
   /** What is served, and what was imported over this very connection: to serve that would be to call oneself. */
   #described(registry: OperationRegistry): [own: Described[], imported: Described[]] {
     const all = describeAll(registry);
-    const isImported = ({ handler }: Described) => peerOf(handler) === this;
+    const isImported = ({ handler }: Described) => traitsOf(handler).peer === this;
     return [all.filter((each) => !isImported(each)), all.filter(isImported)];
   }
 

@@ -6,12 +6,8 @@ import { restored } from "../call/wire-value.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { OpenApiImport } from "../native-binding.js";
-import { endingItself } from "../registry/deadline.js";
-import { limitHandler } from "../registry/limits.js";
-import { lookNowAndThen, markNative } from "../registry/native-handler.js";
-import { markCredentials } from "../registry/open-sources.js";
-import { markSource } from "../registry/source-about.js";
-import { markSpilling } from "../registry/spilling.js";
+import { addTraits } from "../registry/handler-traits.js";
+import { lookNowAndThen } from "../registry/native-handler.js";
 import type { Spills } from "../registry/spills.js";
 import { makerOf } from "../schema/lazy.js";
 import {
@@ -37,35 +33,32 @@ export function createHandler(
   operation: OperationSpec,
   isServed: boolean,
 ): OperationHandler | SubscriptionHandler {
-  const handler = endingItself(
+  const handler =
     operation.type === OperationType.SUBSCRIPTION
       ? streaming(service, index, isServed)
-      : calling(service, index, isServed),
-  );
+      : calling(service, index, isServed);
   const makers = {
     inputSchema: makerOf(operation, "inputSchema"),
     outputSchema: makerOf(operation, "outputSchema"),
   };
   const { method, path } = Object(operation._meta);
-  markSource(handler, {
-    source: "http",
-    method: String(method),
-    template: String(path),
-    url: service.config.baseUrl,
-  });
-  limitHandler(handler, service.limiter);
-  if (service.hasCredentials) markCredentials(handler, service);
-  markNative(handler, {
-    isPossible: () => {
-      const { fetch, transport } = service.config;
-      return fetch === undefined && transport !== "fetch" && !dependsOnCalls(service.config);
+  return addTraits(handler, {
+    isImported: true,
+    source: { source: "http", method: String(method), template: String(path), url: service.config.baseUrl },
+    credentials: service.hasCredentials ? service : undefined,
+    limiter: service.limiter,
+    endsItself: true,
+    nativeWork: {
+      isPossible: () => {
+        const { fetch, transport } = service.config;
+        return fetch === undefined && transport !== "fetch" && !dependsOnCalls(service.config);
+      },
+      ownsSchema: (spec, field) => makers[field] !== undefined && makerOf(spec, field) === makers[field],
+      register: (registry, spec, { input, output, own }, spills) =>
+        registry.setHttp(spec, input, output, own, service.native, imported, index, spills?.native),
+      request: () => imported.request(index),
     },
-    ownsSchema: (spec, field) => makers[field] !== undefined && makerOf(spec, field) === makers[field],
-    register: (registry, spec, { input, output, own }, spills) =>
-      registry.setHttp(spec, input, output, own, service.native, imported, index, spills?.native),
-    request: () => imported.request(index),
   });
-  return handler;
 }
 
 lookNowAndThen(tellReplacedFetch);
@@ -83,8 +76,7 @@ function calling(service: HttpService, index: number, isServed: boolean): Operat
   const handler = isServed
     ? (input: unknown, context?: OperationContext) => work(input, context, spills)
     : (input: unknown, context?: OperationContext) => call(service, index, input, context, spills);
-  markSpilling(handler, { own: spills, call: work });
-  return handler;
+  return addTraits(handler, { spilling: { own: spills, call: work } });
 }
 
 /** A server of ours sends binary data as the call protocol does. */

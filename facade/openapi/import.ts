@@ -6,7 +6,7 @@ import { CallError, invalid } from "../errors.js";
 import { importedRules } from "../imported-access.js";
 import { logger } from "../logging.js";
 import type { OpenApiDocument, OpenApiImport } from "../native-binding.js";
-import { markClaimed } from "../registry/claims.js";
+import { addTraits } from "../registry/handler-traits.js";
 import { native, runtime } from "../runtime.js";
 import { FromSchema } from "../schema/from-schema.js";
 import { defineLazySchema } from "../schema/lazy.js";
@@ -130,7 +130,9 @@ function operationOf(
   operation._meta = config.output === undefined ? _meta : { ..._meta, output: config.output };
   operation.handler = createHandler(service, imported, index, operation, isServed === true);
   // The document has chosen the namespace: it may not take the place of anything.
-  if (service.config.namespace === undefined) markClaimed(operation.handler, service, "The OpenAPI document");
+  if (service.config.namespace === undefined) {
+    addTraits(operation.handler, { idChosenBy: { source: service, name: "The OpenAPI document" } });
+  }
   const { accessControl: rules } = config;
   const given = typeof rules === "function" ? rules(operation) : rules;
   // One object for each: a rule that is changed on one operation is not changed on all.

@@ -1,8 +1,8 @@
 // What the spans of a call are called, and what is in them before it has begun.
 
 import { type Attributes, SpanKind } from "@opentelemetry/api";
+import type { SourceAbout } from "../registry/handler-traits.js";
 import { type Via, viaIn } from "../registry/protocol-context.js";
-import type { SourceAbout } from "../registry/source-about.js";
 import type { MiddlewareCall } from "../registry/watch-types.js";
 import { ATTR, EXECUTE_TOOL, METRIC, OWN } from "./conventions.js";
 import { answeredStatus } from "./status.js";

@@ -24,10 +24,10 @@ import { kindOf, messageOf } from "../border/text.js";
 import { askForTrace, type Sent, type Stream, type TraceSource, traceIn } from "../border/trace.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { invalid, mapError } from "../errors.js";
+import { traitsOf } from "../registry/handler-traits.js";
 import type { NativeSpans } from "../registry/native-reports.js";
 import { markVia } from "../registry/protocol-context.js";
 import { OperationRegistry } from "../registry/registry.js";
-import { sourceAbout } from "../registry/source-about.js";
 import type { Observer } from "../registry/watch.js";
 import type { CallReport, Middleware, MiddlewareCall } from "../registry/watch-types.js";
 import type { OperationContext, OperationSpec } from "../types.js";
@@ -238,7 +238,7 @@ class Instruments implements Observer, TraceSource {
     const ids = [native.incoming, native.outgoing];
     const times = [[0, duration] as const, native.worked];
     const ends: (() => void)[] = [];
-    const described = describe(call, sourceAbout(entry.handler));
+    const described = describe(call, traitsOf(entry.handler).source);
     // What is no request of HTTP or MCP was sent to a peer.
     if (described.length === 1) described.push(sentRpc(operationId, "websocket"));
     for (const [at, each] of described.entries()) {
@@ -262,7 +262,7 @@ class Instruments implements Observer, TraceSource {
 
   #begin(call: MiddlewareCall): TracedCall {
     const { operationId, isServed, context: given } = call;
-    const about = sourceAbout(this.#registry.entry(operationId)?.handler);
+    const about = traitsOf(this.#registry.entry(operationId)?.handler).source;
     let context = current();
     // What arrives is told by its caller to which trace it belongs; what is called here, by who calls it.
     if (isServed || traces.getSpan(context) === undefined) {

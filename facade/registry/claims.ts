@@ -2,13 +2,7 @@
 // id must not take the place of what is registered already, or a server could put itself in the way of any operation.
 
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-
-const claims = new WeakMap<object, { readonly by: object; readonly server: string }>();
-
-/** Says that the id of an operation with this handler was chosen by a server. */
-export function markClaimed(handler: object, by: object, server: string): void {
-  claims.set(handler, { by, server });
-}
+import { traitsOf } from "./handler-traits.js";
 
 /** Throws where an operation would take the place of another that is not of the same server. */
 export function assertMayReplace(
@@ -16,14 +10,17 @@ export function assertMayReplace(
   handler: unknown,
   present: { readonly handler?: unknown } | undefined,
 ): void {
-  const claim = typeof handler === "function" ? claims.get(handler) : undefined;
-  if (claim === undefined || present === undefined) return;
-  const { handler: taken } = present;
-  if (typeof taken === "function" && claims.get(taken)?.by === claim.by) return;
+  const chosenBy = chooserOf(handler);
+  if (chosenBy === undefined || present === undefined) return;
+  if (chooserOf(present.handler)?.source === chosenBy.source) return;
   throw new CallError(
     InfrastructureErrorCode.VALIDATION_ERROR,
-    `${claim.server} has an operation '${id}', and another of this id is registered already. Import it into a namespace of its ` +
+    `${chosenBy.name} has an operation '${id}', and another of this id is registered already. Import it into a namespace of its ` +
       "own (FromOpenAPI: `namespace`; createMCPClient: without `keepIds`), or unregister the other first",
-    { operationId: id, server: claim.server },
+    { operationId: id, server: chosenBy.name },
   );
+}
+
+function chooserOf(handler: unknown) {
+  return typeof handler === "function" ? traitsOf(handler).idChosenBy : undefined;
 }

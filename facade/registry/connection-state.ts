@@ -1,5 +1,6 @@
 // Whether what operations are called through is usable now, for `GET /ready`.
 
+import { traitsOf } from "./handler-traits.js";
 import type { OperationRegistry } from "./registry.js";
 
 /** A connection that operations are called through. */
@@ -18,18 +19,11 @@ interface ConnectionState {
   isUsable: boolean;
 }
 
-const connections = new WeakMap<object, Connection>();
-
-/** Says what a handler calls through. */
-export function markConnection(handler: object, connection: Connection): void {
-  connections.set(handler, connection);
-}
-
 /** The connections that the operations of a registry need, each once. */
 export function connectionStates(registry: OperationRegistry): ConnectionState[] {
   const needed = new Set<Connection>();
   for (const { handler } of registry.entries()) {
-    const connection = handler && connections.get(handler);
+    const { connection } = traitsOf(handler);
     if (connection !== undefined) needed.add(connection);
   }
   return Array.from(needed, (connection) => {

@@ -100,18 +100,6 @@ export function withSignal(context: OperationContext, signal: AbortSignal): Oper
   return copy;
 }
 
-const endingThemselves = new WeakSet<object>();
-
-/** Says of a handler that it ends once its signal is aborted, and knows then how far the call had come. */
-export function endingItself<T extends object>(handler: T): T {
-  endingThemselves.add(handler);
-  return handler;
-}
-
-export function isEndingItself(handler: object): boolean {
-  return endingThemselves.has(handler);
-}
-
 /** How long work that ends itself may take for that. */
 const FAREWELL = 1_000;
 

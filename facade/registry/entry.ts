@@ -13,8 +13,9 @@ import {
   OperationType,
   type SubscriptionHandler,
 } from "../types.js";
+import { traitsOf } from "./handler-traits.js";
 import { CallGate } from "./limited.js";
-import { type Limiter, limiterOf } from "./limits.js";
+import type { Limiter } from "./limits.js";
 import { combinedRules, type EffectiveRules, frozenRules } from "./rules.js";
 
 export type AnyHandler = OperationHandler | SubscriptionHandler;
@@ -99,8 +100,9 @@ export class Entry {
   /** Calls go through the limits of the operation, of its source and of the registry, where there are such. */
   setHandler(handler: AnyHandler | undefined): void {
     this.handler = handler;
-    const source = handler === undefined ? undefined : limiterOf(handler);
-    const limiters = [this.limiter, source, this.#registryLimiter].filter((each) => each !== undefined);
+    const limiters = [this.limiter, traitsOf(handler).limiter, this.#registryLimiter].filter(
+      (each) => each !== undefined,
+    );
     const [first, ...more] = limiters;
     this.gate = first === undefined ? undefined : new CallGate(this.id, [first, ...more]);
     this.run =

@@ -8,7 +8,8 @@ import type { CallGate as NativeGate } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 import type { OperationContext, OperationHandler, SubscriptionHandler } from "../types.js";
 import { identityIn } from "./authorise.js";
-import { isEndingItself, within } from "./deadline.js";
+import { within } from "./deadline.js";
+import { traitsOf } from "./handler-traits.js";
 import { LimitedStream } from "./limited-stream.js";
 import type { Limiter } from "./limits.js";
 import { steering } from "./protocol-context.js";
@@ -51,7 +52,7 @@ export class CallGate {
       return ((input: unknown, context: OperationContext) =>
         new LimitedStream(this, handler as SubscriptionHandler, input, context)) as never;
     }
-    const endsItself = isEndingItself(handler);
+    const endsItself = traitsOf(handler).endsItself === true;
     const call = handler as OperationHandler;
     return (input: unknown, context: OperationContext) => {
       const place = this.enter(context);

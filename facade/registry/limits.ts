@@ -177,14 +177,3 @@ export function adapterLimiter(
     ? undefined
     : new Limiter("adapter", name, limits, breaker);
 }
-
-const bySource = new WeakMap<object, Limiter>();
-
-/** Says of a handler that its calls go through these limits. A function around the handler is not the handler. */
-export function limitHandler(handler: object, limiter: Limiter | undefined): void {
-  if (limiter !== undefined) bySource.set(handler, limiter);
-}
-
-export function limiterOf(handler: object): Limiter | undefined {
-  return bySource.get(handler);
-}

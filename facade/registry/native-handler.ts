@@ -25,17 +25,6 @@ export interface NativeWork {
   request?(): string;
 }
 
-const works = new WeakMap<object, NativeWork>();
-
-/** Says that the native side can do the work of a handler. A function around the handler is not the handler. */
-export function markNative(handler: object, work: NativeWork): void {
-  works.set(handler, work);
-}
-
-export function nativeWorkOf(handler: object): NativeWork | undefined {
-  return works.get(handler);
-}
-
 const looks = new Set<() => void>();
 
 /** Has something looked at, now and then, that JavaScript may have changed and native work depends on. */

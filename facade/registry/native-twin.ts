@@ -9,7 +9,8 @@ import { registeredFormats } from "../schema/registries.js";
 import type { OperationSpec } from "../types.js";
 import { declaredErrors } from "./described.js";
 import { type Entry, isAnything, type OutputMode } from "./entry.js";
-import { lookAround, type NativeSchemas, type NativeWork, nativeWorkOf } from "./native-handler.js";
+import { traitsOf } from "./handler-traits.js";
+import { lookAround, type NativeSchemas, type NativeWork } from "./native-handler.js";
 import { tellReports } from "./native-reports.js";
 import { tellIfOpen } from "./open-sources.js";
 import { ownMode } from "./output.js";
@@ -164,7 +165,7 @@ export class NativeTwin {
     // First, so that no call slips through.
     this.native.limit(id, gate?.native);
     this.#tellFormats();
-    const work = handler === undefined ? undefined : nativeWorkOf(handler);
+    const work = traitsOf(handler).nativeWork;
     const spills = spillsOf(handler, this.#spills);
     // What another library checks is checked in JavaScript.
     if (

@@ -2,25 +2,14 @@
 
 import { logImportant } from "../logging.js";
 import type { Entry } from "./entry.js";
+import { traitsOf } from "./handler-traits.js";
 import { type EffectiveRules, eachRule } from "./rules.js";
 
-/** Whose credentials a handler uses. */
-interface Source {
-  /** As the user knows it. */
-  readonly name: string;
-}
-
-const sources = new WeakMap<object, Source>();
-const told = new WeakSet<Source>();
-
-/** Says that a handler uses the credentials of a source. */
-export function markCredentials(handler: object, source: Source): void {
-  sources.set(handler, source);
-}
+const told = new WeakSet<object>();
 
 /** Called for each operation that is offered to others. */
 export function tellIfOpen(id: string, handler: object | undefined, rules: EffectiveRules): void {
-  const source = handler && sources.get(handler);
+  const source = traitsOf(handler).credentials;
   if (source === undefined || told.has(source) || requiresSomething(rules)) return;
   told.add(source);
   logImportant(

@@ -6,7 +6,7 @@ import type { CompiledSchema, NormaliseNote } from "../schema/compiled.js";
 import type { OperationSpec } from "../types.js";
 import { isAsSent, isNoted } from "./as-sent.js";
 import type { Entry, OutputMode, RegistryMode } from "./entry.js";
-import { isImported } from "./source-about.js";
+import { traitsOf } from "./handler-traits.js";
 import { LEFT, MISMATCH, warnAboutOutput } from "./warnings.js";
 
 /** Makes the envelope of a result. It throws in `strict` mode alone: elsewhere what cannot be made right is kept, noted
@@ -140,7 +140,7 @@ function shaped(
 export function modeOf(entry: Entry, registryMode: RegistryMode): OutputMode {
   const mode = ownMode(entry.spec) ?? registryMode;
   if (mode !== "strict-own") return mode;
-  return entry.handler === undefined || isImported(entry.handler) ? "normalise" : "strict";
+  return entry.handler === undefined || traitsOf(entry.handler).isImported === true ? "normalise" : "strict";
 }
 
 /** What an operation says about its own outputs. */

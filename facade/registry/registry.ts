@@ -22,8 +22,9 @@ import { admit, refuseEnded } from "./admit.js";
 import { accessReport, type Decision, told } from "./audit.js";
 import { authorise, type CustomAuth, holdsScopes, identityIn } from "./authorise.js";
 import { assertMayReplace } from "./claims.js";
-import { isAhead, isEndingItself, refuseLate, withinDeadline } from "./deadline.js";
+import { isAhead, refuseLate, withinDeadline } from "./deadline.js";
 import { type AnyHandler, Entry, type RegistryMode } from "./entry.js";
+import { traitsOf } from "./handler-traits.js";
 import { Limiter, operationLimiter, type RegistryStats } from "./limits.js";
 import { NativeTwin } from "./native-twin.js";
 import { notCallable } from "./not-callable.js";
@@ -529,8 +530,7 @@ export class OperationRegistry<TOperations = any> {
 
   /** Whether the work of an operation ends, and says how, once its signal is aborted. @internal */
   endsItself(id: string): boolean {
-    const handler = this.#entries.get(id)?.handler;
-    return handler !== undefined && isEndingItself(handler);
+    return traitsOf(this.#entries.get(id)?.handler).endsItself === true;
   }
 
   /** Calls a SUBSCRIPTION: an async generator of envelopes. Nothing happens before the first `next()`. */

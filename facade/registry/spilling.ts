@@ -1,45 +1,31 @@
 // How a large result of a call gets into a file: by its handler, while it is received, or afterwards.
 
 import type { ResponseEnvelope } from "../envelope.js";
-import type { OperationContext, OperationHandler } from "../types.js";
-import { endingItself, isEndingItself } from "./deadline.js";
+import type { OperationHandler } from "../types.js";
 import type { AnyHandler, Entry } from "./entry.js";
+import { addTraits, traitsOf } from "./handler-traits.js";
 import type { Manner } from "./protocol-context.js";
 import { drained, spilledIfLarge } from "./spill-result.js";
 import type { Spills } from "./spills.js";
 
-interface Spilling {
-  /** Where its own configuration says that large results go. */
-  readonly own: Spills | undefined;
-  /** The same work, with large results in these files, or in memory. */
-  call(input: unknown, context: OperationContext | undefined, spills: Spills | undefined): unknown;
-}
-
 /** The language's own, as `await` has it: a promise may have been given another. */
 export const { then } = Promise.prototype;
 
-const spilling = new WeakMap<object, Spilling>();
-
-/** Says that a handler can put large results into files. A function around the handler is not the handler. */
-export function markSpilling(handler: object, work: Spilling): void {
-  spilling.set(handler, work);
-}
-
 /** Where large results of a handler go, if anywhere: its own configuration has the first word. */
 export function spillsOf(handler: object | undefined, registry: Spills | undefined): Spills | undefined {
-  return (handler && spilling.get(handler)?.own) ?? registry;
+  return traitsOf(handler).spilling?.own ?? registry;
 }
 
 /** The handler for a caller who can do nothing with a file. */
 function withoutFiles(handler: AnyHandler): OperationHandler {
-  const work = spilling.get(handler);
+  const work = traitsOf(handler).spilling;
   if (work === undefined) return handler as OperationHandler;
   return (input, context) => work.call(input, context, undefined);
 }
 
 /** The handler whose large results go to files. */
 function withFiles(handler: AnyHandler, id: string, spills: Spills): OperationHandler {
-  const work = spilling.get(handler);
+  const work = traitsOf(handler).spilling;
   if (work !== undefined) return (input, context) => work.call(input, context, spills);
   return async (input, context) => {
     const result: unknown = await (handler as OperationHandler)(input, context);
@@ -62,8 +48,8 @@ export function handlerOf(
         : handler;
   if (chosen === handler) return entry.run as OperationHandler;
   // The same work, behind the same limits.
-  const marked = isEndingItself(handler) ? endingItself(chosen) : chosen;
-  return (entry.gate?.around(marked, false) ?? marked) as OperationHandler;
+  if (traitsOf(handler).endsItself === true) addTraits(chosen, { endsItself: true });
+  return (entry.gate?.around(chosen, false) ?? chosen) as OperationHandler;
 }
 
 /** The answer, or, if it is large and there is a place for that, one that names a file. */

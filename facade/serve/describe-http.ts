@@ -2,7 +2,7 @@
 
 import { optionOf } from "../border/options.js";
 import { asJsonSchema, declaredErrors, schemaText, wellFormed } from "../registry/described.js";
-import { nativeWorkOf } from "../registry/native-handler.js";
+import { traitsOf } from "../registry/handler-traits.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { type EffectiveRules, hasCustomAuth, isWellFormed, withoutCustomAuth } from "../registry/rules.js";
 import type { OperationHandler, OperationSpec, SubscriptionHandler } from "../types.js";
@@ -35,7 +35,7 @@ function describe(
     access: withoutCustomAuth(rules),
     hasCustomAuth: hasCustomAuth(rules),
   }).slice(0, -1);
-  const request = nativeWorkOf(handler)?.request?.() ?? "null";
+  const request = traitsOf(handler).nativeWork?.request?.() ?? "null";
   const input = schemaText(spec, "inputSchema");
   const output = schemaText(spec, "outputSchema");
   return `${members},"errors":${errorsOf(spec)},"request":${request},"input":${input},"output":${output}}`;

@@ -1,6 +1,7 @@
 // A catalogue as three operations: a model that cannot be told about ten thousand tools is told about these.
 
 import { CallError, InfrastructureErrorCode, invalid, isInternal, mapError } from "../errors.js";
+import { addTraits } from "../registry/handler-traits.js";
 import { operationNotFound } from "../registry/nearest.js";
 import { offerEnv } from "../registry/offered-env.js";
 import { alwaysEnforceAccess } from "../registry/protocol-context.js";
@@ -17,7 +18,7 @@ import { firstEvents } from "./call.js";
 import type { SearchedRegistry, SeenBy } from "./catalogue.js";
 import { projectionOf } from "./projection.js";
 import { mayCall } from "./selection.js";
-import { isShown, markAsOwn } from "./shown.js";
+import { isShown } from "./shown.js";
 
 /**
  * `search`, `describe` and `call`, in this order.
@@ -146,7 +147,7 @@ export function operationsOf(
   };
 
   const three: CatalogueOperations = [search, describe, call];
-  for (const { handler } of three) markAsOwn(handler);
+  for (const { handler } of three) addTraits(handler, { isCatalogue: true });
   return three;
 }
 

@@ -26,13 +26,7 @@ import { coalesced } from "../border/turns.js";
 import { Answers } from "../call/answers.js";
 import { type DiscoveredOperation, describeAll, readDescriptions } from "../call/described.js";
 import type { CallRequestedEvent } from "../call/events.js";
-import {
-  checkedImport,
-  type ImportOptions,
-  type Peer,
-  type PeerOperation,
-  peerOf,
-} from "../call/imported.js";
+import { checkedImport, type ImportOptions, type Peer, type PeerOperation } from "../call/imported.js";
 import { Imports } from "../call/imports.js";
 import { Requests } from "../call/requests.js";
 import type { CallTransport, RemoteCallMap } from "../call/transport.js";
@@ -41,6 +35,7 @@ import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import type { HubPeer, HubConnection as Native } from "../native-binding.js";
 import type { Connection } from "../registry/connection-state.js";
+import { traitsOf } from "../registry/handler-traits.js";
 import { lookAround, type NativeWork } from "../registry/native-handler.js";
 import { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
@@ -373,7 +368,7 @@ class Transport implements HubTransport, Peer {
   async #offer(): Promise<HubOffer> {
     const registry = this.#registry as OperationRegistry;
     // What was imported from the hub is not offered back to it.
-    const own = describeAll(registry).filter(({ handler }) => peerOf(handler) !== this);
+    const own = describeAll(registry).filter(({ handler }) => traitsOf(handler).peer !== this);
     const answer = JSON.parse(await this.#native.offer(own.map(({ text }) => text)));
     return { operations: Array.isArray(answer.operations) ? answer.operations : [] };
   }

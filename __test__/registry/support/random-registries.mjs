@@ -12,7 +12,7 @@ import { nearValue, randomValue } from "../../schema/support/random-values.mjs";
 import "../../schema/support/typebox-copies.mjs";
 import { native, runtime } from "../../support/internals.mjs";
 
-const { markNative } = createRequire(import.meta.url)("../../../dist/registry/native-handler.js");
+const { addTraits } = createRequire(import.meta.url)("../../../dist/registry/handler-traits.js");
 
 export const hooks = new native.RegistryHooks(runtime);
 
@@ -42,7 +42,7 @@ export function scriptedHandler(type) {
           for (const step of metadata.script) yield give(step);
         }
       : async (_input, { metadata }) => give(metadata.script);
-  markNative(handler, nativeWork);
+  addTraits(handler, { nativeWork });
   return handler;
 }
 
