@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CallError } from "@alkdev/operations";
+import { collectLog } from "../registry/support/warnings.mjs";
 import { bareSocket, eventually, hubOf, operation, registryOf, spokeOf } from "./support.mjs";
 
 const ADMIN = { requiredScopes: ["admin"] };
@@ -31,6 +32,8 @@ function revocable(...valid) {
 const bearer = (token) => ({ headers: { authorization: `Bearer ${token}` } });
 
 describe("the owner of a hub", { timeout: 60_000 }, () => {
+  const logged = collectLog();
+
   it("protects and hides operations of a spoke, whatever it offers next and however often it returns", async () => {
     const { registry, address, url } = await hubOf([], byName);
     const theirs = registryOf(run, hidden);
@@ -85,6 +88,47 @@ describe("the owner of a hub", { timeout: 60_000 }, () => {
     await spoke.close({ drain: 0 });
     await eventually(() => registry.get("laptop.late") === undefined);
     assert.equal(registry.getHandler("laptop.run"), guarded);
+  });
+
+  it("a spoke returns with its other operations although the owner has put a handler around one of them", async () => {
+    const { registry, address } = await hubOf([], byName);
+    const theirs = registryOf(run, hidden);
+    const spoke = await spokeOf(address, { name: "laptop" });
+    await spoke.serve(theirs);
+    registry.registerHandler("laptop.run", () => "guarded");
+    await spoke.close({ drain: 0 });
+    await eventually(() => registry.get("laptop.hidden") === undefined);
+    const back = await spokeOf(address, { name: "laptop" });
+    await back.serve(theirs);
+    assert.equal((await registry.execute("laptop.run", {})).data, "guarded");
+    assert.equal((await registry.execute("laptop.hidden", {})).data, "ran");
+    const named = logged.filter(({ properties }) => properties.operationId === "laptop.run");
+    assert.deepEqual(
+      named.map(({ properties }) => properties.reason),
+      ["collision"],
+    );
+  });
+
+  it("an operation of a spoke that the owner has unregistered stays out, whatever the spoke offers and however often it returns", async () => {
+    const { registry, address } = await hubOf([], byName);
+    const theirs = registryOf(run, hidden);
+    const spoke = await spokeOf(address, { name: "laptop" });
+    await spoke.serve(theirs);
+    registry.unregister("laptop.run");
+    for (const description of ["changed", "changed again"]) {
+      theirs.registerAll([
+        { ...run, description },
+        { ...hidden, description },
+      ]);
+      await eventually(() => registry.getSpec("laptop.hidden")?.description === description);
+      assert.equal(registry.get("laptop.run"), undefined);
+    }
+    await spoke.close({ drain: 0 });
+    await eventually(() => registry.get("laptop.hidden") === undefined);
+    const back = await spokeOf(address, { name: "laptop" });
+    await back.serve(theirs);
+    assert.notEqual(registry.get("laptop.hidden"), undefined);
+    assert.equal(registry.get("laptop.run"), undefined);
   });
 
   it("ends the connection of a spoke whose token was revoked, and no other", async () => {

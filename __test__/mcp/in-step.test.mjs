@@ -91,6 +91,19 @@ describe("tools/list_changed", { timeout: 60_000 }, () => {
   });
 });
 
+describe("a tool that the program has unregistered", { timeout: 60_000 }, () => {
+  it("stays out when its server changes it, until the program registers the tools again", async (t) => {
+    const { loader, registry, learn } = await inStep(t);
+    await learn("juggle", "first");
+    registry.unregister("s.juggle");
+    await learn("juggle", "second");
+    assert.equal(registry.get("s.juggle"), undefined);
+    assert.notEqual(registry.get("s.echo"), undefined);
+    loader.registerAll(registry);
+    assert.equal(registry.getSpec("s.juggle").description, "second");
+  });
+});
+
 describe("registerAll", { timeout: 60_000 }, () => {
   it("refuses a tool that has the id of an operation of the program", async (t) => {
     const loader = new MCPClientLoader();
