@@ -127,13 +127,18 @@ describe("an exception of a handler", () => {
          namespace: "a", name: "b", handler: () => { throw new Error("it is broken"); },
        }));
        const served = await serve(registry, { doors: { http: true } });
-       for (let i = 0; i < 3; i++) await (await fetch(served.url + "/api/a/b", { method: "POST" })).text();
+       const call = async () => (await fetch(served.url + "/api/a/b", { method: "POST" })).json();
+       console.log("first", (await call()).requestId);
+       for (let i = 0; i < 2; i++) await call();
        await served.close();
        console.log("done");`,
       { cwd: new URL(".", import.meta.url) },
     );
     assert.match(stdout, /done/, stderr);
-    assert.equal(stderr.match(/OperationsWarning: a\.b failed: it is broken/g)?.length, 1, stderr);
+    const warning = /OperationsWarning: a\.b failed: it is broken \(request ([\w-]+)\)/g;
+    const [[, requestId], ...more] = stderr.matchAll(warning);
+    assert.equal(more.length, 0, stderr);
+    assert.equal(requestId, /first (\S+)/.exec(stdout)[1]);
   });
 
   it("passes its message on where the operator says so", async () => {
@@ -149,9 +154,12 @@ describe("an exception of a handler", () => {
     await collect();
     const registry = registryOf(broken, meant);
     const { call } = toTools(registry, { target: "anthropic" });
-    assert.equal((await call("test_broken", {})).content, "EXECUTION_ERROR: The operation failed");
+    const broke = await call("test_broken", {}, { requestId: "r-1" });
+    assert.equal(broke.content, "EXECUTION_ERROR: The operation failed");
     assert.match((await call("test_meant", {})).content, /out of paper/);
     assert.equal(textOf(errors()[0]), `test.broken failed: ${SECRET}`);
+    const { operationId, requestId } = errors()[0].properties;
+    assert.deepEqual([operationId, requestId], ["test.broken", "r-1"]);
     const exposing = toTools(registry, { target: "anthropic", errors: "expose" });
     assert.match((await exposing.call("test_broken", {})).content, /ECONNREFUSED/);
   });
@@ -183,6 +191,49 @@ describe("an error that is meant for its caller", () => {
     const spoke = await spokeOf(address, { token: "bob" });
     const error = await failureOf(spoke.callMap.call("test.meant", {}));
     assert.equal(error.message, "The printer is out of paper");
+  });
+});
+
+describe("an exception in the details of an error", () => {
+  const jsonable = Object.assign(new Error(SECRET), {
+    toJSON: () => ({ message: SECRET, stack: "at hunter2" }),
+  });
+  const wrapped = operation({
+    name: "wrapped",
+    handler: () => {
+      const cause = new TypeError(SECRET, { cause: new Error(CAUSE) });
+      const again = new CallError("BUSY", "try again");
+      const holder = { toJSON: () => ({ inner: cause }) };
+      throw new CallError("NOT_SAVED", "The task was not saved", {
+        ...{ id: 7, at: [1, { cause }], jsonable, again, holder },
+        many: new AggregateError([cause], SECRET),
+      });
+    },
+  });
+  const failed = { name: "Error", message: "The operation failed" };
+  const masked = {
+    id: 7,
+    at: [1, { cause: { ...failed, name: "TypeError" } }],
+    jsonable: failed,
+    again: { name: "CallError", message: "try again" },
+    holder: { inner: { ...failed, name: "TypeError" } },
+    many: { ...failed, name: "AggregateError" },
+  };
+
+  it("the caller reads the error and its other details, but nothing of an exception in them", async () => {
+    await collect();
+    const served = await serving([wrapped], { doors: DOORS });
+    const { code, detail, details } = await (await served.post("test/wrapped", {})).json();
+    assert.deepEqual([code, detail], ["NOT_SAVED", "The task was not saved"]);
+    assert.deepEqual(details, masked);
+    assert.doesNotMatch(JSON.stringify(await callTool(served, "test_wrapped")), /hunter2/);
+    const { address } = await hubOf([wrapped]);
+    const spoke = await spokeOf(address, { token: "bob" });
+    const { delivery: _, ...sent } = (await failureOf(spoke.callMap.call("test.wrapped", {}))).details;
+    assert.deepEqual(sent, masked);
+    assert.equal(textOf(errors()[0]), `test.wrapped failed: ${SECRET}`);
+    assert.match(errors()[0].properties.stack, /masked-errors\.test\.mjs/);
+    await reset();
   });
 });
 
