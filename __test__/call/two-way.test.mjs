@@ -55,6 +55,13 @@ for (const [wire, open] of Object.entries(WIRES)) {
       assert.deepEqual(ran, [1, 0]);
     });
 
+    it("a call carries the declared fields of the caller's identity, and no other", async () => {
+      const maps = await ends(() => [query("who", (_, { identity }) => identity)]);
+      const identity = { id: "ada", scopes: ["read"], resources: { "file:1": ["read"] } };
+      const more = { ...identity, accessToken: "hush" };
+      assert.deepEqual(unwrap(await maps[0].call("t.who", {}, { identity: more })), identity);
+    });
+
     it("so does a subscription", async () => {
       const maps = await ends((end) => [
         subscription("numbers", async function* () {

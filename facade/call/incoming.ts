@@ -30,7 +30,7 @@ export function readEvent<T extends CallEventType>(type: T, detail: unknown): Ca
   }
 }
 
-/** The request that an event of this type answers, although the event does not fit: whoever waits for it must not wait on. */
+/** The request that an event of this type answers, although the event does not fit: its caller must not wait on. */
 export function answeredBy(type: CallEventType, detail: unknown): string | undefined {
   if (type !== "call.responded" && type !== "call.error") return undefined;
   try {

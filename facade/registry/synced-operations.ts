@@ -188,7 +188,7 @@ function asJson(spec: OperationSpec): Array<string | undefined> {
 function collision(taken: readonly string[]): CallError {
   return new CallError(
     InfrastructureErrorCode.VALIDATION_ERROR,
-    `${taken.join(", ")} cannot be registered: there ${taken.length === 1 ? "is another operation" : "are other operations"} of ` +
+    `${taken.join(", ")} cannot be registered: there ${taken.length === 1 ? "is an operation" : "are operations"} of ` +
       "this name already. Use another namespace",
     { reason: "collision", operations: taken },
   );

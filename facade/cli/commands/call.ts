@@ -188,7 +188,7 @@ async function standardInput(): Promise<string> {
   return text;
 }
 
-/** Whoever is refused is told how to be somebody. */
+/** Adds to a refusal how to call with an identity. */
 function withHint(error: unknown, { options }: Workplace, { identities }: HubConfig): unknown {
   const isDenied = error instanceof CallError && error.code === InfrastructureErrorCode.ACCESS_DENIED;
   if (!isDenied || options.has("as")) return error;
