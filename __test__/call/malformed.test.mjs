@@ -81,7 +81,7 @@ for (const [way, open] of Object.entries(WAYS)) {
       close();
     });
 
-    it("an envelope with notes, what an event stream said, or content blocks arrives", async () => {
+    it(`an envelope with notes, sse or content blocks arrives over ${way}`, async () => {
       const notes = [{ path: "/a", message: "invented" }];
       for (const meta of [
         { ...META, notes },
@@ -97,7 +97,7 @@ for (const [way, open] of Object.entries(WAYS)) {
       }
     });
 
-    it("a subscription fails with the first such answer", async () => {
+    it(`a subscription over ${way} fails with the first answer that is no envelope`, async () => {
       const { map, send, requested, close } = open();
       const asked = requested();
       const stream = map.subscribe("t.x", {});
@@ -112,7 +112,7 @@ for (const [way, open] of Object.entries(WAYS)) {
       close();
     });
 
-    it("an error without a code fails its request too", async () => {
+    it(`an error over ${way} without a code fails its request`, async () => {
       const { map, send, requested, close } = open();
       const asked = requested();
       const call = map.call("t.x", {});
@@ -122,7 +122,7 @@ for (const [way, open] of Object.entries(WAYS)) {
       close();
     });
 
-    it("an envelope whose data was undefined arrives", async () => {
+    it(`an envelope whose data was undefined arrives over ${way}`, async () => {
       const { map, send, requested, close } = open();
       const asked = requested();
       const call = map.call("t.x", {});
@@ -143,7 +143,7 @@ const NONE = {
 
 describe("a listener that fails", () => {
   for (const target of [undefined, "new EventTarget()"]) {
-    it(`does not end the process, nor the call: ${target ?? "a map of its own"}`, async () => {
+    it(`a listener that throws ends neither the process nor the call: ${target ?? "a map of its own"}`, async () => {
       const { code, stdout, stderr } = await runModule(`
         import { localEnvelope, PendingRequestMap } from "@alkdev/operations";
         const map = new PendingRequestMap(${target ?? ""});

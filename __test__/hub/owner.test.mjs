@@ -34,7 +34,7 @@ const bearer = (token) => ({ headers: { authorization: `Bearer ${token}` } });
 describe("the owner of a hub", { timeout: 60_000 }, () => {
   const logged = collectLog();
 
-  it("protects and hides operations of a spoke, whatever it offers next and however often it returns", async () => {
+  it("the owner of a hub protects and hides operations of a spoke, whatever it offers next and however often it returns", async () => {
     const { registry, address, url } = await hubOf([], byName);
     const theirs = registryOf(run, hidden);
     const spoke = await spokeOf(address, { name: "laptop" });
@@ -53,7 +53,7 @@ describe("the owner of a hub", { timeout: 60_000 }, () => {
     assert.deepEqual([await statusOf(url, "run"), await statusOf(url, "hidden")], [401, 404]);
   });
 
-  it("protects an operation of a spoke that first agrees to that and then offers it to everyone again", async () => {
+  it("the owner of a hub protects an operation of a spoke that first agrees to that and then offers it to everyone again", async () => {
     // The rules of an import may follow what a spoke says about an operation.
     const accessControl = ({ description }) => (description === "guarded" ? ADMIN : { requiredScopes: [] });
     const accept = (spoke) => ({ namespace: spoke.name, accessControl });
@@ -74,7 +74,7 @@ describe("the owner of a hub", { timeout: 60_000 }, () => {
     assert.equal(await statusOf(url, "run"), 200, "what the owner decided last holds");
   });
 
-  it("keeps a handler put around an operation of a spoke", async () => {
+  it("the owner of a hub keeps a handler put around an operation of a spoke", async () => {
     const { registry, address } = await hubOf([], byName);
     const theirs = registryOf(run, hidden);
     const spoke = await spokeOf(address, { name: "laptop" });
@@ -131,7 +131,7 @@ describe("the owner of a hub", { timeout: 60_000 }, () => {
     assert.equal(registry.get("laptop.run"), undefined);
   });
 
-  it("ends the connection of a spoke whose token was revoked, and no other", async () => {
+  it("the hub ends the connection of a spoke whose token was revoked, and no other", async () => {
     const { revoke, ...options } = revocable("good", "bad");
     const { address, spokes } = await hubOf([run], options);
     const good = await bareSocket(`${address}?name=good`, bearer("good"));
@@ -145,7 +145,7 @@ describe("the owner of a hub", { timeout: 60_000 }, () => {
     assert.equal((await good.call("tools.run", {})).payload.output.data, "ran");
   });
 
-  it("closes the connection of a spoke", async () => {
+  it("the owner of a hub closes the connection of a spoke", async () => {
     const { registry, address, spokes } = await hubOf([], byName);
     const spoke = await spokeOf(address, { name: "laptop", reconnect: false });
     await spoke.serve(registryOf(run));
@@ -160,7 +160,7 @@ describe("the owner of a hub", { timeout: 60_000 }, () => {
 });
 
 describe("a spoke", { timeout: 60_000 }, () => {
-  it("is sent the declared fields of the caller's identity, and no other", async () => {
+  it("a spoke is sent the declared fields of the caller's identity, and no other", async () => {
     const { identify } = revocable("ada");
     const { registry, address, url, spokes } = await hubOf([], { ...byName, identify, tokens: undefined });
     const seen = [];
@@ -180,7 +180,7 @@ describe("a spoke", { timeout: 60_000 }, () => {
     assert.deepEqual(seen, [served, identity, identity]);
   });
 
-  it("cannot make the hub hold more than some bytes of calls that wait", async () => {
+  it("a spoke cannot make the hub hold more than some bytes of calls that wait", async () => {
     let go;
     const gate = new Promise((resolve) => {
       go = resolve;

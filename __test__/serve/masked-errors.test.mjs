@@ -76,7 +76,7 @@ async function callTool({ url }, name) {
 describe("an exception of a handler", () => {
   afterEach(() => reset());
 
-  it("tells a caller over HTTP nothing but the request that failed", async () => {
+  it("an exception of a handler tells a caller over HTTP nothing but the request that failed", async () => {
     const { post } = await serving(OPERATIONS, { doors: DOORS });
     const response = await post("test/broken", {});
     const problem = await response.json();
@@ -88,7 +88,7 @@ describe("an exception of a handler", () => {
     for (const text of [JSON.stringify(problem), events]) assert.doesNotMatch(text, /hunter2/);
   });
 
-  it("tells a model over MCP nothing but the request that failed", async () => {
+  it("an exception of a handler tells a model over MCP nothing but the request that failed", async () => {
     const served = await serving(OPERATIONS, { doors: DOORS });
     const { data, meta } = await callTool(served, "test_broken");
     assert.equal(meta.isError, true);
@@ -97,14 +97,14 @@ describe("an exception of a handler", () => {
     assert.doesNotMatch(text, /hunter2/);
   });
 
-  it("tells a caller at the hub nothing but the request that failed", async () => {
+  it("an exception of a handler tells a caller at the hub nothing but the request that failed", async () => {
     const { address } = await hubOf(OPERATIONS);
     const spoke = await spokeOf(address, { token: "bob" });
     const error = await failureOf(spoke.callMap.call("test.broken", {}));
     assert.deepEqual([error.code, error.message], ["EXECUTION_ERROR", "The operation failed"]);
   });
 
-  it("reaches the log of the operator with its message, stack and cause", async () => {
+  it("an exception of a handler reaches the log of the operator with its message, stack and cause", async () => {
     await collect();
     const { post } = await serving(OPERATIONS);
     const { requestId } = await (await post("test/broken", {})).json();
@@ -117,7 +117,7 @@ describe("an exception of a handler", () => {
     assert.equal(line.properties.cause.message, CAUSE);
   });
 
-  it("is a warning of the process, once, while no log sink is configured", async () => {
+  it("an exception of a handler is a warning of the process, once and with its request, while no log sink is configured", async () => {
     const { stderr, stdout } = await runModule(
       `import { OperationRegistry } from "@alkdev/operations";
        import { serve } from "@alkdev/operations/serve";
@@ -141,7 +141,7 @@ describe("an exception of a handler", () => {
     assert.equal(requestId, /first (\S+)/.exec(stdout)[1]);
   });
 
-  it("passes its message on where the operator says so", async () => {
+  it("the message of an exception reaches callers with errors: expose", async () => {
     const { post } = await serving(OPERATIONS, { errors: "expose" });
     assert.equal((await (await post("test/broken", {})).json()).detail, SECRET);
     const doors = { http: { errors: "expose" }, mcp: true };
@@ -150,7 +150,7 @@ describe("an exception of a handler", () => {
     assert.doesNotMatch(JSON.stringify(await callTool(one, "test_broken")), /hunter2/);
   });
 
-  it("tells a model nothing through a tool, but the log", async () => {
+  it("an exception of a handler tells a model nothing through toTools, and reaches the log", async () => {
     await collect();
     const registry = registryOf(broken, meant);
     const { call } = toTools(registry, { target: "anthropic" });
@@ -164,7 +164,7 @@ describe("an exception of a handler", () => {
     assert.match((await exposing.call("test_broken", {})).content, /ECONNREFUSED/);
   });
 
-  it("keeps a thrown text from a model, even where errors are exposed, and puts it in the log", async () => {
+  it("a thrown text never reaches a model, even with errors: expose, and reaches the log", async () => {
     for (const how of ["mask", "expose"]) {
       await collect();
       const { call } = toTools(registryOf(thrown), { target: "anthropic", errors: how });
@@ -179,7 +179,7 @@ describe("an exception of a handler", () => {
 });
 
 describe("an error that is meant for its caller", () => {
-  it("crosses every door whole", async () => {
+  it("an error that is meant for its caller crosses every door whole", async () => {
     const served = await serving(OPERATIONS, { doors: DOORS });
     const { detail } = await (await served.post("test/meant", {})).json();
     assert.equal(detail, "The printer is out of paper");
@@ -241,7 +241,7 @@ describe("an exception of a peer", () => {
   const accept = ({ name }) => ({ namespace: name });
   const authorization = "Bearer ada";
 
-  it("is masked at the hub's door as well, and what the peer meant for callers is not", async () => {
+  it("an exception of a peer is masked at the hub's door as well, and what the peer meant for callers is not", async () => {
     await collect();
     const { address, url, registry } = await hubOf([], { hub: { accept } });
     const spoke = await spokeOf(address, { token: "bob" });
@@ -259,7 +259,7 @@ describe("an exception of a peer", () => {
     await reset();
   });
 
-  it("is masked where middleware keeps the call in JavaScript", async () => {
+  it("an exception of a peer is masked when middleware keeps the call in JavaScript", async () => {
     const { address, url, registry } = await hubOf([], { hub: { accept } });
     registry.use((_, next) => next());
     const spoke = await spokeOf(address, { token: "bob" });
@@ -269,7 +269,7 @@ describe("an exception of a peer", () => {
     assert.equal((await response.json()).detail, "The operation failed");
   });
 
-  it("is masked where the peer is older and does not say what was meant", async () => {
+  it("an exception of an older peer, which does not say what was meant for callers, is masked", async () => {
     const { address, url, registry } = await hubOf([], { hub: { accept } });
     const peer = await bareSocket(`${address}?name=old`, { headers: { authorization: "Bearer bob" } });
     const described = { name: "broken", namespace: "test", version: "1.0.0", type: "query", description: "" };
