@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { PendingRequestMap, unwrap } from "@alkdev/operations";
 import { assertNoStalls } from "../support/event-loop.mjs";
-import { SLOWNESS } from "../support/slowness.mjs";
+import { deferred } from "../support/waiting.mjs";
 import { query, record, serving, settled, sleep, subscription } from "./support.mjs";
 
 assertNoStalls();
@@ -155,9 +155,11 @@ describe("a subscription", () => {
       ],
       { mapOptions: { maxWaitingEvents: 100 } },
     );
+    const { promise: wasEnded, resolve } = deferred();
+    callMap["call.aborted"].subscribe(resolve);
     const stream = callMap.subscribe("t.flood", {});
     await stream.next();
-    await sleep(20 * SLOWNESS);
+    await wasEnded;
     const values = [];
     await assert.rejects(
       async () => {
