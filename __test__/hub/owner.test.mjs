@@ -98,9 +98,10 @@ describe("the owner of a hub", { timeout: 60_000 }, () => {
     registry.registerHandler("laptop.run", () => "guarded");
     await spoke.close({ drain: 0 });
     await eventually(() => registry.get("laptop.hidden") === undefined);
+    registry.registerHandler("laptop.run", () => "guarded anew");
     const back = await spokeOf(address, { name: "laptop" });
     await back.serve(theirs);
-    assert.equal((await registry.execute("laptop.run", {})).data, "guarded");
+    assert.equal((await registry.execute("laptop.run", {})).data, "guarded anew");
     assert.equal((await registry.execute("laptop.hidden", {})).data, "ran");
     const named = logged.filter(({ properties }) => properties.operationId === "laptop.run");
     assert.deepEqual(

@@ -16,8 +16,9 @@ type Decisions = Partial<Pick<OperationSpec, (typeof DECIDED)[number]>>;
 /** By registry and id, so that they also hold for a source that left and returned, under whatever name. */
 const decisions = new WeakMap<OperationRegistry, Map<string, Decisions>>();
 
-/** Operations of sources that the program took over, with the handler that it gave them, or unregistered. The same holds for them. */
-const withheld = new WeakMap<OperationRegistry, Map<string, AnyHandler | "unregistered" | undefined>>();
+/** Operations of sources whose handler the program replaced, or which it unregistered. The same holds for them. */
+type Withheld = Map<string, "replaced" | "unregistered">;
+const withheld = new WeakMap<OperationRegistry, Withheld>();
 
 interface Registered {
   readonly operation: SourceOperation;
@@ -61,9 +62,7 @@ export class SyncedOperations {
     const taken = operations
       .filter((operation) => this.#isTaken(operation))
       .map(idOf)
-      .filter(
-        (id) => !this.#registered.has(id) && this.#withheld.get(id) !== this.#registry.entry(id)?.handler,
-      );
+      .filter((id) => !this.#registered.has(id) && this.#withheld.get(id) !== "replaced");
     if (taken.length > 0) throw collision(taken);
     try {
       this.#takeOver(operations);
@@ -114,6 +113,7 @@ export class SyncedOperations {
     for (const field of DECIDED) if (decided[field] === undefined) delete decided[field];
     this.#registry.register(decided);
     this.#registered.set(id, { operation, fields: asJson(decided) });
+    this.#withheld.delete(id);
   }
 
   /** Whether the id belongs to an operation that was not registered here, or whose handler the program has replaced. */
@@ -124,8 +124,8 @@ export class SyncedOperations {
     return entry.handler !== this.#registered.get(id)?.operation.handler;
   }
 
-  get #withheld(): Map<string, AnyHandler | "unregistered" | undefined> {
-    const byId = withheld.get(this.#registry) ?? new Map();
+  get #withheld(): Withheld {
+    const byId: Withheld = withheld.get(this.#registry) ?? new Map();
     withheld.set(this.#registry, byId);
     return byId;
   }
@@ -169,7 +169,7 @@ export class SyncedOperations {
     this.#reported.delete(id);
     if (registered === undefined) return;
     if (entry?.handler !== registered.operation.handler) {
-      this.#withheld.set(id, entry === undefined ? "unregistered" : entry.handler);
+      this.#withheld.set(id, entry === undefined ? "unregistered" : "replaced");
       return;
     }
     this.#remember(entry, registered.fields);
