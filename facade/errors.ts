@@ -140,7 +140,7 @@ function codeForMessage(message: string, declared: readonly ErrorDefinition[] = 
 }
 
 /** Errors of another realm (a `vm` context, say) are errors too. */
-function isError(value: unknown): value is Error {
+export function isError(value: unknown): value is Error {
   return value instanceof Error || isNativeError(value);
 }
 

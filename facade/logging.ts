@@ -51,7 +51,9 @@ export function logImportant(
     if (warned.has(once)) return;
     warned.add(once);
   }
-  emitWarning(once === undefined ? message : `${message}. ${MORE}`, detail);
+  const { requestId } = properties;
+  const text = typeof requestId === "string" ? `${message} (request ${requestId})` : message;
+  emitWarning(once === undefined ? text : `${text}. ${MORE}`, detail);
 }
 
 const methodOfLevel: Record<string, keyof ModuleLogger> = {

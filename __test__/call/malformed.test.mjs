@@ -7,6 +7,7 @@ import { createPortEventTarget, localEnvelope, PendingRequestMap, unwrap } from 
 import { runModule } from "../support/run-node.mjs";
 
 const META = { source: "local", operationId: "t.x", timestamp: 1 };
+const HTTP = { source: "http", statusCode: 200, headers: {}, contentType: "text/event-stream" };
 const NO_ENVELOPES = [
   ...[undefined, null, 5, "text", [], {}, { data: 1 }, { meta: META.source }, { data: 1, meta: null }],
   ...[
@@ -17,6 +18,21 @@ const NO_ENVELOPES = [
     { data: 1, meta: { source: "http", statusCode: "200" } },
     { data: 1, meta: { source: "mcp" } },
   ],
+  // What is optional may be absent, not anything.
+  ...[
+    ...[5, "note", [5], [{ path: "/a" }], { 0: "note" }].map((notes) => ({ ...META, notes })),
+    { ...META, spill: { path: "/etc/passwd" } },
+    ...["id", { event: "e" }, { event: "e", id: 1 }, { event: "e", id: "1", retry: "soon" }].map((sse) => ({
+      ...HTTP,
+      sse,
+    })),
+    { ...HTTP, headers: { "x-a": 1 } },
+    ...[[5], [{ type: "text" }], [{ type: "image", data: 1, mimeType: "a/b" }]].map((content) => ({
+      source: "mcp",
+      isError: false,
+      content,
+    })),
+  ].map((meta) => ({ data: 1, meta })),
 ];
 
 /** A map, how to send events to it, and how to learn the id of its next request. */
@@ -65,7 +81,23 @@ for (const [way, open] of Object.entries(WAYS)) {
       close();
     });
 
-    it("a subscription fails with the first such answer", async () => {
+    it(`an envelope with notes, sse or content blocks arrives over ${way}`, async () => {
+      const notes = [{ path: "/a", message: "invented" }];
+      for (const meta of [
+        { ...META, notes },
+        { ...HTTP, headers: { "x-a": "1" }, sse: { event: "e", id: "1", retry: 5 }, notes },
+        { source: "mcp", isError: true, content: [{ type: "text", text: "no" }], _meta: { a: 1 } },
+      ]) {
+        const { map, send, requested, close } = open();
+        const asked = requested();
+        const call = map.call("t.x", {});
+        send("call.responded", { requestId: await asked, output: { data: 1, meta } });
+        assert.deepEqual(await call, { data: 1, meta });
+        close();
+      }
+    });
+
+    it(`a subscription over ${way} fails with the first answer that is no envelope`, async () => {
       const { map, send, requested, close } = open();
       const asked = requested();
       const stream = map.subscribe("t.x", {});
@@ -80,7 +112,7 @@ for (const [way, open] of Object.entries(WAYS)) {
       close();
     });
 
-    it("an error without a code fails its request too", async () => {
+    it(`an error over ${way} without a code fails its request`, async () => {
       const { map, send, requested, close } = open();
       const asked = requested();
       const call = map.call("t.x", {});
@@ -90,7 +122,7 @@ for (const [way, open] of Object.entries(WAYS)) {
       close();
     });
 
-    it("an envelope whose data was undefined arrives", async () => {
+    it(`an envelope whose data was undefined arrives over ${way}`, async () => {
       const { map, send, requested, close } = open();
       const asked = requested();
       const call = map.call("t.x", {});
@@ -111,7 +143,7 @@ const NONE = {
 
 describe("a listener that fails", () => {
   for (const target of [undefined, "new EventTarget()"]) {
-    it(`does not end the process, nor the call: ${target ?? "a map of its own"}`, async () => {
+    it(`a listener that throws ends neither the process nor the call: ${target ?? "a map of its own"}`, async () => {
       const { code, stdout, stderr } = await runModule(`
         import { localEnvelope, PendingRequestMap } from "@alkdev/operations";
         const map = new PendingRequestMap(${target ?? ""});

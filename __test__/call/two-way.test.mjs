@@ -46,7 +46,7 @@ for (const [wire, open] of Object.entries(WIRES)) {
       return targets.map((target, end) => serving(operations(end), { target }).callMap);
     };
 
-    it("a call of a mutation runs once, at the other end, although both ends serve it", async () => {
+    it("a mutation that both ends of a wire serve runs once, at the other end", async () => {
       const ran = [];
       const maps = await ends((end) => [query("remove", () => ran.push(end) && end, { type: "mutation" })]);
       assert.equal(unwrap(await maps[0].call("t.remove", {})), 1);
@@ -55,7 +55,14 @@ for (const [wire, open] of Object.entries(WIRES)) {
       assert.deepEqual(ran, [1, 0]);
     });
 
-    it("so does a subscription", async () => {
+    it(`a call over ${wire} carries the declared fields of the caller's identity, and no other`, async () => {
+      const maps = await ends(() => [query("who", (_, { identity }) => identity)]);
+      const identity = { id: "ada", scopes: ["read"], resources: { "file:1": ["read"] } };
+      const more = { ...identity, accessToken: "hush" };
+      assert.deepEqual(unwrap(await maps[0].call("t.who", {}, { identity: more })), identity);
+    });
+
+    it(`a subscription over ${wire} runs once, at the other end, although both ends serve it`, async () => {
       const maps = await ends((end) => [
         subscription("numbers", async function* () {
           yield end;
@@ -67,12 +74,12 @@ for (const [wire, open] of Object.entries(WIRES)) {
       assert.deepEqual(got, [1, 1]);
     });
 
-    it("an operation that only this end has is not found", async () => {
+    it(`an operation that only the caller's end of ${wire} has is not found`, async () => {
       const maps = await ends((end) => (end === 0 ? [query("mine", () => "mine")] : []));
       await assert.rejects(maps[0].call("t.mine", {}), { code: "OPERATION_NOT_FOUND" });
     });
 
-    it("listeners of a map hear the other end, and not what the map itself sends", async () => {
+    it(`listeners of a map on ${wire} hear the other end, and not what the map itself sends`, async () => {
       const maps = await ends(() => [query("echo", (input) => input)]);
       const [here, there] = maps.map(record);
       await maps[0].call("t.echo", 1);
@@ -82,7 +89,7 @@ for (const [wire, open] of Object.entries(WIRES)) {
       );
     });
 
-    it("whoever serves a call can abort it: the handler and the caller learn of it", async () => {
+    it(`the end of ${wire} that serves a call can abort it, and the handler and the caller learn of it`, async () => {
       let isAborted = false;
       let begin;
       const begun = new Promise((resolve) => {
@@ -106,7 +113,7 @@ for (const [wire, open] of Object.entries(WIRES)) {
 }
 
 describe("on one in-process target", () => {
-  it("two maps talk to each other", async () => {
+  it("two maps on one in-process target talk to each other", async () => {
     const target = new EventTarget();
     serving([query("echo", (input) => input)], { target });
     assert.equal(unwrap(await new PendingRequestMap(target).call("t.echo", 7)), 7);

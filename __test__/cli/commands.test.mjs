@@ -1,7 +1,9 @@
 // The commands, on real MCP servers and a real HTTP service.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { packaged } from "../mcp/support/servers.mjs";
@@ -200,6 +202,19 @@ describe("call", { concurrency: true }, () => {
       5,
       /Write it as an object in quotes: '\{"petId":7\}'/,
     ],
+    [
+      "an integer that JavaScript cannot hold",
+      ["shop.getPet", '{"of":[{"petId":9007199254740993}]}'],
+      5,
+      /\/of\/0\/petId: Expected a number that JavaScript can hold, and 9007199254740993 would be changed/,
+    ],
+    [
+      "a number without an end",
+      ["shop.getPet", '{"a/b":1e400}'],
+      5,
+      /\/a~1b: Expected a number that JavaScript can hold/,
+    ],
+    ["bytes that are not base64", ["shop.getPet", '{"petId":{"$bytes":"a"}}'], 5, /\/petId: Expected base64/],
     ["an input that does not fit", ["shop.getPet", "{}"], 5, /VALIDATION_ERROR: .*petId/s],
     [
       "a call that the rules refuse",
@@ -225,6 +240,33 @@ describe("call", { concurrency: true }, () => {
       assert.match(stderr, message);
     });
   }
+
+  it('call sends {"$bytes": ...} as binary data', async (t) => {
+    const bodies = [];
+    const server = createServer(async (request, response) => {
+      bodies.push(String(Buffer.concat(await request.toArray())));
+      response.end();
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    t.after(() => server.close());
+    const schema = { type: "string", format: "binary" };
+    const requestBody = { content: { "application/octet-stream": { schema } } };
+    const upload = { operationId: "upload", requestBody, responses: { 200: { description: "ok" } } };
+    const paths = { "/files": { post: upload } };
+    const cwd = folderWith(t, {
+      "files.json": { openapi: "3.1.0", info: { title: "files", version: "1" }, paths },
+      "operations.json": {
+        openapi: {
+          files: { document: "./files.json", baseUrl: `http://127.0.0.1:${server.address().port}` },
+        },
+      },
+    });
+    const { code, stderr } = await run(t, ["call", "files.upload", '{"body":{"$bytes":"aGVsbG8="}}'], {
+      cwd,
+    });
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(bodies, ["hello"]);
+  });
 
   it("call reports failures in JSON with --json", async (t) => {
     const { code, stderr } = await runJson(t, ["call", "shop.getPet", '{"petId":2}'], await hub(t));

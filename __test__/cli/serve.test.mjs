@@ -194,6 +194,26 @@ describe("serve", { concurrency: true }, () => {
     );
   });
 
+  it("serve --check warns of a listener that is open to the network, or refuses its own address", async (t) => {
+    const open = /Warning: Everyone who can reach \S+ may call every open operation/;
+    const refusing = /Warning: The server would listen on \S+, but allowedHosts refuses/;
+    const tokens = { [ADA]: { id: "ada", scopes: [] } };
+    for (const [config, isOpen, isRefusing] of [
+      [{}, false, false],
+      [{ host: "::1" }, false, false],
+      [{ host: "0.0.0.0" }, true, true],
+      [{ host: "0.0.0.0", tokens }, false, true],
+      [{ host: "::", anonymous: true, allowedHosts: ["localhost:80"] }, false, true],
+      [{ host: "0.0.0.0", allowedHosts: ["localhost", "hub.example.com"] }, true, false],
+      [{ host: "192.0.2.1", port: 80, tokens, allowedHosts: ["192.0.2.1:80"] }, false, false],
+      [{ host: "192.0.2.1", port: 80, tokens, allowedHosts: ["192.0.2.1:81"] }, false, true],
+    ]) {
+      const cwd = folderWith(t, { "operations.json": { doors: { http: true }, ...config } });
+      const { code, stderr } = await run(t, ["serve", "--check"], { cwd });
+      assert.deepEqual([code, open.test(stderr), refusing.test(stderr)], [0, isOpen, isRefusing], stderr);
+    }
+  });
+
   it("serve starts without a source whose variable is not set", async (t) => {
     const options = await hubFolder(t);
     const { told } = await startHub(t, ["hub.yaml"], { ...options, env: { ADA_TOKEN: ADA } });

@@ -63,11 +63,14 @@ for (const [driver, fetch] of Object.entries(drivers)) {
       const random = new Random(seed);
       const moods = new Map();
       const seen = new Map();
+      /** Of calls that end when the server has seen them. */
+      const aborts = new Map();
       let open = 0;
       const { url, server } = await serve((request, response) => {
         const id = Number(new URL(request.url, "http://x").searchParams.get("id"));
         seen.set(id, (seen.get(id) ?? 0) + 1);
         MOODS[moods.get(id)](response, id);
+        aborts.get(id)?.abort();
       });
       server.on("connection", (socket) => {
         open += 1;
@@ -77,13 +80,9 @@ for (const [driver, fetch] of Object.entries(drivers)) {
       const parameters = [{ name: "id", in: "query", schema: { type: "integer" } }];
       const services = new OpenAPIServiceRegistry();
       const document = documentOf({ "/": { post: { operationId: "it", parameters, responses: answers() } } });
-      const [{ handler }] = services.add("t", document, {
-        namespace: "t",
-        baseUrl: url,
-        timeout: 1500,
-        retry: { retries: 2, delay: 1 },
-        fetch,
-      });
+      const common = { namespace: "t", baseUrl: url, retry: { retries: 2, delay: 1 }, fetch };
+      const [patient] = services.add("patient", document, { ...common, timeout: 0 });
+      const [hasty] = services.add("hasty", document, { ...common, timeout: 1500 });
       const outcomes = new Map();
       const settle = (id, what) => {
         assert.equal(outcomes.has(id), false, `call ${id} has two outcomes`);
@@ -91,7 +90,11 @@ for (const [driver, fetch] of Object.entries(drivers)) {
       };
       const call = async (id) => {
         const controller = new AbortController();
-        if (moods.get(id).startsWith("stalls") && id % 2 === 0) setTimeout(() => controller.abort(), 200);
+        const isStalled = moods.get(id).startsWith("stalls");
+        const isAborted = isStalled && id % 2 === 0;
+        if (isAborted) aborts.set(id, controller);
+        // Only what would never end has a time limit: a busy machine takes its time for the rest.
+        const { handler } = isStalled && !isAborted ? hasty : patient;
         try {
           const { data } = await handler({ id }, { signal: controller.signal });
           assert.deepEqual(data, { id });
@@ -111,8 +114,11 @@ for (const [driver, fetch] of Object.entries(drivers)) {
       await Promise.all(Array.from({ length: 24 }, worker));
       assert.equal(outcomes.size, CALLS);
       for (const [id, outcome] of outcomes) {
-        assert.ok(ALLOWED[moods.get(id)].includes(outcome), `${moods.get(id)}: ${outcome}`);
-        assert.equal(seen.get(id), 1, `${moods.get(id)}: the server saw it ${seen.get(id)} times`);
+        const mood = moods.get(id);
+        // On a busy machine, the time may be over before the request has left.
+        if (outcome.startsWith("TIMEOUT") && mood.startsWith("stalls") && !seen.has(id)) continue;
+        assert.ok(ALLOWED[mood].includes(outcome), `${mood}: ${outcome}`);
+        assert.equal(seen.get(id), 1, `${mood}: the server saw it ${seen.get(id)} times`);
       }
       // Nothing is left when the service is closed.
       await services.closeAll();

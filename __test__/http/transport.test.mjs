@@ -42,11 +42,11 @@ async function sender(program) {
 }
 
 describe("undici", () => {
-  it("importing it does not send calls through fetch", async () => {
+  it("importing undici does not send calls through fetch", async () => {
     assert.deepEqual(await sender("console.log(JSON.stringify([await ask(), lines]));"), ["native", []]);
   });
 
-  it("a plain Agent that a program sets is what undici sets itself", async () => {
+  it("a plain undici Agent that a program sets does not send calls through fetch", async () => {
     const program =
       "undici.setGlobalDispatcher(new undici.Agent()); console.log(JSON.stringify(await ask()));";
     assert.equal(await sender(program), "native");
@@ -77,7 +77,7 @@ describe("undici", () => {
     "a ProxyAgent": ['new undici.ProxyAgent("http://127.0.0.1:1")', "EXECUTION_ERROR"],
   };
   for (const [title, [dispatcher, expected]] of Object.entries(chosen)) {
-    it(`${title} is used, and one log line says so and how to choose`, async () => {
+    it(`${title}, set as undici's global dispatcher, is used, and one log line says so and how to choose`, async () => {
       const [first, second, lines] = await sender(`
         undici.setGlobalDispatcher(${dispatcher});
         console.log(JSON.stringify([await ask(), await ask(), lines]));`);
@@ -90,19 +90,19 @@ describe("undici", () => {
 });
 
 describe("transport", () => {
-  it('"native" sends natively although the global fetch was replaced', async () => {
+  it("transport: native sends natively although the global fetch was replaced", async () => {
     const program = `
       globalThis.fetch = async () => new Response("mock", { headers: { "content-type": "text/plain" } });
       console.log(JSON.stringify([await ask(), await ask({ transport: "native" }), lines.length]));`;
     assert.deepEqual(await sender(program), ["mock", "native", 1]);
   });
 
-  it('"fetch" sends through the runtime\'s own fetch, without a log line', async () => {
+  it("transport: fetch sends through the runtime's own fetch, without a log line", async () => {
     const program = 'console.log(JSON.stringify([await ask({ transport: "fetch" }), lines]));';
     assert.deepEqual(await sender(program), ["fetch", []]);
   });
 
-  it('"native" beside a fetch is refused, and so is any other word', async () => {
+  it("transport: native beside a fetch is refused, and so is any other word", async () => {
     const baseUrl = "https://api.example.com";
     const refused = async (config) => failureOf((async () => single("get", {}, { baseUrl, ...config }))());
     const both = await refused({ transport: "native", fetch: async () => new Response() });

@@ -24,7 +24,7 @@ async function offer(spoke, id, ...operations) {
 }
 
 describe("an offer", { timeout: 60_000 }, () => {
-  it("with a schema of very many values has Unknown in its place, and its other operations are as they are", async () => {
+  it("an offer with a schema of very many values gets Unknown instead, and its other operations are as they are", async () => {
     const { registry, address } = await hubOf([], byName);
     const mallory = await bareSocket(`${address}?name=mallory`);
     const inputSchema = values(80_000);
@@ -39,14 +39,14 @@ describe("an offer", { timeout: 60_000 }, () => {
     assert.equal(kept.length, 55, "of half a million values in all");
   });
 
-  it("with an operation that is described in very many bytes is taken without it", async () => {
+  it("an offer with an operation that is described in very many bytes is accepted without that operation", async () => {
     const { address } = await hubOf([], byName);
     const mallory = await bareSocket(`${address}?name=mallory`);
     const long = offered("long", { description: "d".repeat(1_100_000) });
     assert.deepEqual(await offer(mallory, "1", long, offered("short")), ["mallory.short"]);
   });
 
-  it("that is made again and again leaves the hub most of its time", async () => {
+  it("an offer that is made again and again leaves the hub most of its time", async () => {
     const { address } = await hubOf([], byName);
     const mallory = await bareSocket(`${address}?name=mallory`);
     const again = (time) =>

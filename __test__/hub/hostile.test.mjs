@@ -68,6 +68,32 @@ describe("a hostile spoke", () => {
     assert.deepEqual(await (await answer).json(), { of: "the bank" });
   });
 
+  it("a call and a subscription of a spoke that answers with a malformed envelope fail, and the spoke's stream is ended", async () => {
+    const { registry, address } = await hubOf([], { hub: { accept: ({ name }) => ({ namespace: name }) } });
+    const mallory = await bareSocket(`${address}?name=mallory`);
+    mallory.send(
+      "hub.offer",
+      { operations: [offered("rate"), { ...offered("rates"), type: "subscription" }] },
+      "1",
+    );
+    await mallory.until(({ type }) => type === "hub.accepted");
+    const answerTo = async (operationId) => {
+      const isAsked = ({ type, payload }) => type === "call.requested" && payload.operationId === operationId;
+      const { requestId } = (await mallory.until(isAsked)).payload;
+      const meta = { source: "local", operationId, timestamp: 1, notes: 5 };
+      mallory.send("call.responded", { requestId, output: { data: 1, meta } });
+      return requestId;
+    };
+    const wrong = { code: "EXECUTION_ERROR", message: /does not follow the call protocol/ };
+    const call = registry.execute("mallory.rate", {});
+    await answerTo("x.rate");
+    await assert.rejects(call, wrong);
+    const event = registry.subscribe("mallory.rates", {}).next();
+    const requestId = await answerTo("x.rates");
+    await assert.rejects(event, wrong);
+    await mallory.until(({ type, payload }) => type === "call.aborted" && payload.requestId === requestId);
+  });
+
   it("a spoke that sends more requests than are handled at a time gets an error", async () => {
     const { address } = await hubOf([
       operation({ namespace: "a", name: "b", description: "d".repeat(300_000) }),

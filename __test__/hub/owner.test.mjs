@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CallError } from "@alkdev/operations";
+import { collectLog } from "../registry/support/warnings.mjs";
 import { bareSocket, eventually, hubOf, operation, registryOf, spokeOf } from "./support.mjs";
 
 const ADMIN = { requiredScopes: ["admin"] };
@@ -31,7 +32,9 @@ function revocable(...valid) {
 const bearer = (token) => ({ headers: { authorization: `Bearer ${token}` } });
 
 describe("the owner of a hub", { timeout: 60_000 }, () => {
-  it("protects and hides operations of a spoke, whatever it offers next and however often it returns", async () => {
+  const logged = collectLog();
+
+  it("the owner of a hub protects and hides operations of a spoke, whatever it offers next and however often it returns", async () => {
     const { registry, address, url } = await hubOf([], byName);
     const theirs = registryOf(run, hidden);
     const spoke = await spokeOf(address, { name: "laptop" });
@@ -50,7 +53,7 @@ describe("the owner of a hub", { timeout: 60_000 }, () => {
     assert.deepEqual([await statusOf(url, "run"), await statusOf(url, "hidden")], [401, 404]);
   });
 
-  it("protects an operation of a spoke that first agrees to that and then offers it to everyone again", async () => {
+  it("the owner of a hub protects an operation of a spoke that first agrees to that and then offers it to everyone again", async () => {
     // The rules of an import may follow what a spoke says about an operation.
     const accessControl = ({ description }) => (description === "guarded" ? ADMIN : { requiredScopes: [] });
     const accept = (spoke) => ({ namespace: spoke.name, accessControl });
@@ -71,7 +74,7 @@ describe("the owner of a hub", { timeout: 60_000 }, () => {
     assert.equal(await statusOf(url, "run"), 200, "what the owner decided last holds");
   });
 
-  it("keeps a handler put around an operation of a spoke", async () => {
+  it("the owner of a hub keeps a handler put around an operation of a spoke", async () => {
     const { registry, address } = await hubOf([], byName);
     const theirs = registryOf(run, hidden);
     const spoke = await spokeOf(address, { name: "laptop" });
@@ -87,7 +90,49 @@ describe("the owner of a hub", { timeout: 60_000 }, () => {
     assert.equal(registry.getHandler("laptop.run"), guarded);
   });
 
-  it("ends the connection of a spoke whose token was revoked, and no other", async () => {
+  it("a spoke returns with its other operations although the owner has put a handler around one of them", async () => {
+    const { registry, address } = await hubOf([], byName);
+    const theirs = registryOf(run, hidden);
+    const spoke = await spokeOf(address, { name: "laptop" });
+    await spoke.serve(theirs);
+    registry.registerHandler("laptop.run", () => "guarded");
+    await spoke.close({ drain: 0 });
+    await eventually(() => registry.get("laptop.hidden") === undefined);
+    registry.registerHandler("laptop.run", () => "guarded anew");
+    const back = await spokeOf(address, { name: "laptop" });
+    await back.serve(theirs);
+    assert.equal((await registry.execute("laptop.run", {})).data, "guarded anew");
+    assert.equal((await registry.execute("laptop.hidden", {})).data, "ran");
+    const named = logged.filter(({ properties }) => properties.operationId === "laptop.run");
+    assert.deepEqual(
+      named.map(({ properties }) => properties.reason),
+      ["collision"],
+    );
+  });
+
+  it("an operation of a spoke that the owner has unregistered stays out, whatever the spoke offers and however often it returns", async () => {
+    const { registry, address } = await hubOf([], byName);
+    const theirs = registryOf(run, hidden);
+    const spoke = await spokeOf(address, { name: "laptop" });
+    await spoke.serve(theirs);
+    registry.unregister("laptop.run");
+    for (const description of ["changed", "changed again"]) {
+      theirs.registerAll([
+        { ...run, description },
+        { ...hidden, description },
+      ]);
+      await eventually(() => registry.getSpec("laptop.hidden")?.description === description);
+      assert.equal(registry.get("laptop.run"), undefined);
+    }
+    await spoke.close({ drain: 0 });
+    await eventually(() => registry.get("laptop.hidden") === undefined);
+    const back = await spokeOf(address, { name: "laptop" });
+    await back.serve(theirs);
+    assert.notEqual(registry.get("laptop.hidden"), undefined);
+    assert.equal(registry.get("laptop.run"), undefined);
+  });
+
+  it("the hub ends the connection of a spoke whose token was revoked, and no other", async () => {
     const { revoke, ...options } = revocable("good", "bad");
     const { address, spokes } = await hubOf([run], options);
     const good = await bareSocket(`${address}?name=good`, bearer("good"));
@@ -101,7 +146,7 @@ describe("the owner of a hub", { timeout: 60_000 }, () => {
     assert.equal((await good.call("tools.run", {})).payload.output.data, "ran");
   });
 
-  it("closes the connection of a spoke", async () => {
+  it("the owner of a hub closes the connection of a spoke", async () => {
     const { registry, address, spokes } = await hubOf([], byName);
     const spoke = await spokeOf(address, { name: "laptop", reconnect: false });
     await spoke.serve(registryOf(run));
@@ -116,7 +161,7 @@ describe("the owner of a hub", { timeout: 60_000 }, () => {
 });
 
 describe("a spoke", { timeout: 60_000 }, () => {
-  it("is sent the declared fields of the caller's identity, and no other", async () => {
+  it("a spoke is sent the declared fields of the caller's identity, and no other", async () => {
     const { identify } = revocable("ada");
     const { registry, address, url, spokes } = await hubOf([], { ...byName, identify, tokens: undefined });
     const seen = [];
@@ -136,7 +181,7 @@ describe("a spoke", { timeout: 60_000 }, () => {
     assert.deepEqual(seen, [served, identity, identity]);
   });
 
-  it("cannot make the hub hold more than some bytes of calls that wait", async () => {
+  it("a spoke cannot make the hub hold more than some bytes of calls that wait", async () => {
     let go;
     const gate = new Promise((resolve) => {
       go = resolve;

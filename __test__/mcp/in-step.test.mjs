@@ -35,7 +35,7 @@ async function inStep(test, before = [], config = {}) {
 }
 
 describe("tools/list_changed", { timeout: 60_000 }, () => {
-  it("does not serve an internal tool again, nor lift its limits", async (t) => {
+  it("tools/list_changed does not serve an internal tool again, nor lift its limits", async (t) => {
     const { registry, learn, forget } = await inStep(t);
     await learn("juggle", "first");
     const limits = { concurrency: 1 };
@@ -49,7 +49,7 @@ describe("tools/list_changed", { timeout: 60_000 }, () => {
     assert.deepEqual(registry.getSpec("s.juggle").limits, limits);
   });
 
-  it("does not drop a handler that the program put around a tool", async (t) => {
+  it("tools/list_changed does not drop a handler that the program put around a tool", async (t) => {
     const { registry, learn, forget } = await inStep(t);
     await learn("juggle", "first");
     const { handler } = registry.get("s.juggle");
@@ -65,7 +65,7 @@ describe("tools/list_changed", { timeout: 60_000 }, () => {
     assert.equal(registry.getHandler("s.juggle"), guarded);
   });
 
-  it("cannot take over or remove an operation of the program, and the log names it", async (t) => {
+  it("tools/list_changed cannot take over or remove an operation of the program, and the log names it", async (t) => {
     const lines = [];
     await configure({
       sinks: { list: (record) => lines.push(record) },
@@ -91,8 +91,21 @@ describe("tools/list_changed", { timeout: 60_000 }, () => {
   });
 });
 
+describe("a tool that the program has unregistered", { timeout: 60_000 }, () => {
+  it("a tool that the program has unregistered stays out when its server changes it, until the program registers the tools again", async (t) => {
+    const { loader, registry, learn } = await inStep(t);
+    await learn("juggle", "first");
+    registry.unregister("s.juggle");
+    await learn("juggle", "second");
+    assert.equal(registry.get("s.juggle"), undefined);
+    assert.notEqual(registry.get("s.echo"), undefined);
+    loader.registerAll(registry);
+    assert.equal(registry.getSpec("s.juggle").description, "second");
+  });
+});
+
 describe("registerAll", { timeout: 60_000 }, () => {
-  it("refuses a tool that has the id of an operation of the program", async (t) => {
+  it("registerAll refuses a tool that has the id of an operation of the program", async (t) => {
     const loader = new MCPClientLoader();
     defer(t, () => loader.closeAll());
     await loader.load({ s: stdio() });
@@ -108,7 +121,7 @@ describe("registerAll", { timeout: 60_000 }, () => {
     assert.notEqual(registry.get("s.echo"), undefined);
   });
 
-  it("keeps the rules of a tool that the program has registered before", async (t) => {
+  it("registerAll keeps the rules of a tool that the program has registered before", async (t) => {
     const loader = new MCPClientLoader();
     defer(t, () => loader.closeAll());
     const [{ tools }] = await loader.load({ s: stdio() });
@@ -126,7 +139,7 @@ describe("registerAll", { timeout: 60_000 }, () => {
 });
 
 describe("rules that the program set on a tool", { timeout: 60_000 }, () => {
-  it("hold when those of the import agreed with them in between", async (t) => {
+  it("rules that the program set on a tool hold when those of the import agreed with them in between", async (t) => {
     const admin = { requiredScopes: ["admin"] };
     const accessControl = ({ description }) => (description === "guarded" ? admin : { requiredScopes: [] });
     const { learn, toolOf } = await inStep(t, [], { accessControl });

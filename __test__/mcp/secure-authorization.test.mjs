@@ -33,7 +33,7 @@ async function refused(test, options, oauth) {
 }
 
 describe("an authorization server", () => {
-  it("that does not announce PKCE with S256 is not used: a stolen code would be enough for a token", async (t) => {
+  it("an authorization server that does not announce PKCE with S256 is not used", async (t) => {
     for (const code_challenge_methods_supported of [undefined, [], ["plain"]]) {
       const { error, shown, events } = await refused(t, { metadata: { code_challenge_methods_supported } });
       assert.match(error.message, /PKCE/);
@@ -41,7 +41,7 @@ describe("an authorization server", () => {
     }
   });
 
-  it("whose page, or token endpoint, is reached without encryption gets neither users nor secrets", async (t) => {
+  it("an authorization server whose page or token endpoint is not encrypted gets neither users nor secrets", async (t) => {
     for (const metadata of [
       { authorization_endpoint: "http://auth.example/authorize" },
       { token_endpoint: "http://auth.example/token" },
@@ -56,7 +56,7 @@ describe("an authorization server", () => {
     assert.match(error.message, /token endpoint .* must be an https URL/);
   });
 
-  it("whose token endpoint is reached without encryption does not get stored tokens", async (t) => {
+  it("an authorization server whose token endpoint is not encrypted does not get stored tokens", async (t) => {
     const stored = {
       client_id: "client-1",
       token_response: {
@@ -75,7 +75,7 @@ describe("an authorization server", () => {
     assert.deepEqual(sent, []);
   });
 
-  it("that gives tokens of a type other than Bearer: they are not sent as if they were", async (t) => {
+  it("tokens of a type other than Bearer are not sent as if they were Bearer tokens", async (t) => {
     const mac = (_, response) => {
       response.writeHead(200, { "Content-Type": "application/json" });
       response.end(JSON.stringify({ access_token: "t0ken", token_type: "mac", expires_in: 3600 }));

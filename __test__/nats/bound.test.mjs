@@ -99,7 +99,7 @@ describe("an account that may not publish on the subjects of an operation", { sk
     messages.length = 0;
   }
 
-  it("is promised no place for a request that was refused", async () => {
+  it("an account without permission for an operation is promised no permit for a request that was refused", async () => {
     const { ran, id, close } = await worker(4);
     const stranger = await raw("stranger");
     const inbox = `peer.${id}.call`;
@@ -120,7 +120,7 @@ describe("an account that may not publish on the subjects of an operation", { sk
     await close();
   });
 
-  it("cannot redeem what was promised for an operation that it may call", async () => {
+  it("an account cannot use a permit of an operation that it may call for one that it may not call", async () => {
     const { ran, id, close } = await worker(4);
     const stranger = await raw("stranger");
     stranger.send("who.t=2Eopen", { type: "nats.who", from: "stranger", operation: "t.open", count: 1 });
@@ -132,7 +132,7 @@ describe("an account that may not publish on the subjects of an operation", { sk
     await close();
   });
 
-  it("cannot redeem what was promised to another account, whose messages it reads", async () => {
+  it("an account cannot use a permit that was promised to another account, whose messages it reads", async () => {
     const { ran, id, close } = await worker(4);
     const caller = await raw("caller");
     const stranger = await raw("stranger");
@@ -177,7 +177,7 @@ describe("an account that may not publish on the subjects of an operation", { sk
     await close();
   });
 
-  it("is no reason for a permitted caller to wait: a busy worker serves all of its calls", async () => {
+  it("refused requests of one account do not make a permitted caller wait: a busy worker serves all of its calls", async () => {
     const { ran, close } = await worker(1);
     const { callMap } = await connect("caller");
     await Promise.all(Array.from({ length: 200 }, () => callMap.call("t.closed", { by: "caller" })));

@@ -32,11 +32,11 @@ const incomplete = operation("get", () => ({ id: "1" }));
 const REFUSED = { code: "VALIDATION_ERROR", message: /output of operation tasks\.get[\s\S]*\/title/ };
 
 describe("createRegistry without options", () => {
-  it("rejects what a handler of one's own returns, instead of inventing a value", async () => {
+  it("createRegistry rejects a wrong output of a handler of one's own, instead of inventing a value", async () => {
     await assert.rejects(createRegistry([incomplete]).execute("tasks.get", {}), REFUSED);
   });
 
-  it("so it does for events of a stream, and over the call protocol", async () => {
+  it("createRegistry rejects wrong events of a stream, and wrong outputs over the call protocol", async () => {
     const events = operation(
       "events",
       async function* () {
@@ -51,13 +51,13 @@ describe("createRegistry without options", () => {
     await assert.rejects(callMap.call("tasks.get", {}), REFUSED);
   });
 
-  it("still fills in declared defaults, converts without loss, and removes what is not declared", async () => {
+  it("createRegistry fills in declared defaults, converts without loss, and removes what is not declared", async () => {
     const handler = () => ({ id: 1, title: "Milk", secret: "x" });
     const { data } = await createRegistry([operation("get", handler)]).execute("tasks.get", {});
     assert.deepEqual(data, { id: "1", title: "Milk", done: false });
   });
 
-  it("does what options.output or the operation says", async () => {
+  it("createRegistry does what options.output or the operation's own output mode says", async () => {
     const normalised = { id: "1", title: "", done: false };
     const registry = createRegistry([incomplete], { output: "normalise" });
     assert.deepEqual((await registry.execute("tasks.get", {})).data, normalised);
@@ -65,7 +65,7 @@ describe("createRegistry without options", () => {
     assert.deepEqual((await createRegistry([own]).execute("tasks.get", {})).data, normalised);
   });
 
-  it("applies to what is registered later, too", async () => {
+  it("createRegistry rejects wrong outputs of operations that are registered later, too", async () => {
     const registry = createRegistry([]);
     registry.register(incomplete);
     await assert.rejects(registry.untyped().execute("tasks.get", {}), REFUSED);
@@ -95,7 +95,7 @@ describe("an imported operation in it", () => {
   };
   after(() => upstream.close());
 
-  it("is normalised, with a note, natively and through a fetch of the user's", async () => {
+  it("an imported operation in createRegistry is normalised, with a note, natively and through a fetch of the user's", async () => {
     const genuine = globalThis.fetch;
     for (const config of [{}, { fetch: (...all) => genuine(...all) }]) {
       const { data, meta } = await (await registry(config)).execute("far.get", {});
@@ -104,7 +104,7 @@ describe("an imported operation in it", () => {
     }
   });
 
-  it("is normalised by a server that answers without JavaScript, and own handlers stay strict there", async () => {
+  it("a server normalises imported operations of createRegistry without JavaScript, and handlers of one's own stay strict there", async () => {
     const served = await registry({});
     served.register(incomplete);
     const server = await serve(served, { port: 0, doors: { http: true } });
@@ -127,7 +127,7 @@ describe("an imported operation in it", () => {
 });
 
 describe("new OperationRegistry()", () => {
-  it("normalises, as it always did", async () => {
+  it("new OperationRegistry() normalises outputs, as it always did", async () => {
     const registry = new OperationRegistry();
     registry.register(incomplete);
     assert.deepEqual((await registry.execute("tasks.get", {})).data, { id: "1", title: "", done: false });

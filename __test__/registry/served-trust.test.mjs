@@ -63,10 +63,10 @@ function secrets() {
 }
 
 /** Every way of passing a context on, from within one kind of handler. */
-function cases(start) {
+function cases(what, start) {
   for (const [how, copy] of Object.entries(COPIES)) {
     for (const [way, call] of Object.entries(CALLS)) {
-      it(`${how}, to ${way}`, async () => {
+      it(`${what} is not trusted with its context, passed as ${how} to ${way}`, async () => {
         const { registry, callMap, given } = secrets();
         await assert.rejects(
           start(registry, callMap, (context) => call(registry, copy(context))),
@@ -79,21 +79,21 @@ function cases(start) {
 }
 
 describe("a served query is not trusted with its own context", () => {
-  cases((registry, callMap, pass) => {
+  cases("a served query", (registry, callMap, pass) => {
     registry.register(operation("query", "open", (_, context) => pass(context)));
     return callMap.call("t.open", {});
   });
 });
 
 describe("nor is a served mutation that has a deadline", () => {
-  cases((registry, callMap, pass) => {
+  cases("a served mutation that has a deadline", (registry, callMap, pass) => {
     registry.register(operation("mutation", "open", (_, context) => pass(context)));
     return callMap.call("t.open", {}, { deadline: Date.now() + 60_000 });
   });
 });
 
 describe("nor is a served subscription", () => {
-  cases((registry, callMap, pass) => {
+  cases("a served subscription", (registry, callMap, pass) => {
     registry.register(
       operation("subscription", "open", async function* (_, context) {
         yield await pass(context);
@@ -104,7 +104,7 @@ describe("nor is a served subscription", () => {
 });
 
 describe("nor is middleware", () => {
-  cases((registry, callMap, pass) => {
+  cases("middleware of a served call", (registry, callMap, pass) => {
     registry.register(operation("query", "open", () => 1));
     registry.use((call, next) =>
       call.operationId === "t.open" ? pass(call.context).then(() => next()) : next(),
@@ -121,7 +121,7 @@ describe("nor is a handler whose context a middleware has made", () => {
     "and marked as trusted": (context) => ({ ...context, trusted: true }),
   })) {
     describe(what, () => {
-      cases((registry, callMap, pass) => {
+      cases(`a handler whose context middleware made ${what}`, (registry, callMap, pass) => {
         registry.register(operation("query", "open", (_, context) => pass(context)));
         registry.use((call, next) =>
           call.operationId === "t.open" ? next({ context: made(call.context) }) : next(),
@@ -135,7 +135,7 @@ describe("nor is a handler whose context a middleware has made", () => {
 describe("a context that a middleware made from nothing", () => {
   for (const made of [() => ({}), () => Object.freeze({}), () => new Proxy(Object.freeze({}), {})]) {
     for (const how of ["itself", "spread", "a frozen copy"]) {
-      it(`is not trusted: ${made}, ${how}`, async () => {
+      it(`a context that middleware made from nothing is not trusted: ${made}, ${how}`, async () => {
         const { registry, callMap } = secrets();
         const pass = (_, context) => registry.execute("t.secret", {}, COPIES[how](context));
         registry.register(operation("query", "open", pass));
@@ -147,14 +147,14 @@ describe("a context that a middleware made from nothing", () => {
 });
 
 describe("a handler that serves somebody", () => {
-  it("passes the identity of its caller on with its context", async () => {
+  it("a served handler passes the identity of its caller on with its context", async () => {
     const { registry, callMap } = secrets();
     registry.register(operation("query", "open", (_, context) => registry.execute("t.secret", {}, context)));
     const { data } = await callMap.call("t.open", {}, { identity: { id: "root", scopes: ["admin"] } });
     assert.equal(data, 1);
   });
 
-  it("reaches internal operations with its context, called or subscribed to", async () => {
+  it("a served handler reaches internal operations with its context, called or subscribed to", async () => {
     const { registry, callMap } = secrets();
     const internal = { visibility: "internal" };
     registry.registerAll([
@@ -180,7 +180,7 @@ describe("a handler that serves somebody", () => {
     assert.equal((await callMap.subscribe("t.opens", {}).next()).value.data, "inners");
   });
 
-  it("is trusted through env, with middleware that copies contexts too", async () => {
+  it("a served handler is trusted through env, with middleware that copies contexts too", async () => {
     const { registry, callMap, given } = secrets();
     registry.register(operation("query", "open", (_, { env }) => env.t.secret({})));
     registry.use((call, next) => next({ context: { ...call.context, mine: true } }));
@@ -190,7 +190,7 @@ describe("a handler that serves somebody", () => {
 });
 
 describe("a program that calls its own registry", () => {
-  it("is trusted, with a context or without", async () => {
+  it("a program that calls its own registry is trusted with trustDirectCalls, with a context or without", async () => {
     const { registry, given } = secrets();
     for (const context of [undefined, {}, Object.freeze({ identity: { id: "u", scopes: [] } })]) {
       await registry.execute("t.secret", {}, context);
@@ -199,7 +199,7 @@ describe("a program that calls its own registry", () => {
     assert.equal(given.length, 6);
   });
 
-  it("stays trusted where its handler passes its context on", async () => {
+  it("a program's call of its own registry stays trusted when the handler passes its context on", async () => {
     const { registry, given } = secrets();
     registry.register(operation("query", "open", (_, context) => registry.execute("t.secret", {}, context)));
     await registry.execute("t.open", {}, {});

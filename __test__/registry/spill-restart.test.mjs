@@ -47,7 +47,7 @@ async function spilling(options = {}, env = {}) {
 }
 
 describe("spilled files of a process that was killed", { timeout: 120_000 }, () => {
-  it("are gone when the next one starts in the same folder; those of a process that runs stay", async () => {
+  it("spilled files of a killed process are gone when the next one starts in the same folder, and those of a running process stay", async () => {
     const dir = join(folder, "shared");
     const running = await spilling({ dir });
     const killed = await spilling({ dir });
@@ -61,7 +61,7 @@ describe("spilled files of a process that was killed", { timeout: 120_000 }, () 
     );
   });
 
-  it("are gone without a folder of the user's too", async () => {
+  it("spilled files of a killed process are gone without a configured folder, too", async () => {
     const temporary = mkdtempSync(join(folder, "tmp-"));
     const env = { TMPDIR: temporary, TEMP: temporary, TMP: temporary };
     const running = await spilling({}, env);
@@ -75,7 +75,7 @@ describe("spilled files of a process that was killed", { timeout: 120_000 }, () 
     assert.equal(readdirSync(temporary).length, 2);
   });
 
-  it("of another host go when nobody can need them any more, and nothing else in the folder goes", async () => {
+  it("spilled files of another host are removed when their time is over, and nothing else in the folder is", async () => {
     const dir = mkdtempSync(join(folder, "mixed-"));
     const long = new Date(Date.now() - 3 * 24 * 3_600_000);
     const files = {

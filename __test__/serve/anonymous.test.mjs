@@ -57,13 +57,13 @@ describe("a server that knows identities", () => {
     ],
   ]) {
     describe(how, () => {
-      it("lets nobody in without an identity at any door", async () => {
+      it("a server that knows identities lets no caller in without one, at any door", async () => {
         const { url } = await serving([open], { doors: DOORS, ...options });
         assert.deepEqual(await statuses(url), REFUSED);
         assert.deepEqual(await statuses(url, ADA), LET_IN);
       });
 
-      it("keeps open operations open where it says so", async () => {
+      it(`a server with ${how} keeps open operations open with anonymous: true`, async () => {
         const { url } = await serving([open], { doors: DOORS, anonymous: true, ...options });
         assert.deepEqual(await statuses(url), LET_IN);
         assert.equal((await fetch(`${url}/metrics`)).status, 401, "numbers are for operators");
@@ -71,7 +71,7 @@ describe("a server that knows identities", () => {
     });
   }
 
-  it("says how to get in, and that nothing was done", async () => {
+  it("a refusal for want of an identity says how to get in, and that nothing was done", async () => {
     let calls = 0;
     const counted = operation({ name: "open", handler: () => ++calls });
     const oauth = {
@@ -91,14 +91,14 @@ describe("a server that knows identities", () => {
     assert.equal(metadata.status, 200, "whoever has no token yet has to find out where to get one");
   });
 
-  it("shows its health and the explorer's own files to everyone", async () => {
+  it("a server that needs identities shows its health and the explorer's own files to everyone", async () => {
     const { url } = await serving([open], { doors: DOORS, tokens });
     for (const path of ["/health", "/ready", "/explorer/", "/explorer/main.mjs"]) {
       assert.equal((await fetch(url + path)).status, 200, path);
     }
   });
 
-  it("needs an identity where it has no port of its own, too", async () => {
+  it("createHandler with tokens needs an identity, too", async () => {
     const registry = new OperationRegistry();
     registry.register(open);
     const handler = createHandler(registry, { doors: { http: true, mcp: true }, tokens });
@@ -108,7 +108,7 @@ describe("a server that knows identities", () => {
     assert.equal((await handler.fetch(request(ADA))).status, 200);
   });
 
-  it("is open to everyone where it knows no identities", async () => {
+  it("a server without tokens and identify is open to everyone", async () => {
     const { url } = await serving([open], { doors: DOORS });
     assert.deepEqual(await statuses(url), LET_IN);
   });

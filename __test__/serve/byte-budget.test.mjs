@@ -33,7 +33,7 @@ function unread(url, path, body, headers = "") {
 const message = (id, method, params = {}) => ({ jsonrpc: "2.0", id, method, params });
 
 describe("batches of lists that nobody reads", () => {
-  it("hold no more memory than one list, however often it was requested", async () => {
+  it("batches of lists that are not read hold no more memory than one list, however often it was requested", async () => {
     const description = "x".repeat(20_000);
     const tools = Array.from({ length: 100 }, (_, at) => operation({ name: `tool${at}`, description }));
     const { url, stats } = await serving(tools, { doors: { mcp: true } });
@@ -61,7 +61,7 @@ describe("batches of lists that nobody reads", () => {
 });
 
 describe("responses that nobody reads", () => {
-  it("are refused beyond a number of bytes, and let in again when it falls", async () => {
+  it("requests are refused while too many bytes of responses are unread, and accepted again when they are read", async () => {
     let ran = 0;
     const large = operation({
       name: "large",
@@ -94,7 +94,7 @@ describe("responses that nobody reads", () => {
     assert.equal(await again.json(), "y");
   });
 
-  it("count in batches as they are made", async () => {
+  it("the responses of a batch count as unread bytes as they are made", async () => {
     const large = operation({ name: "large", handler: () => "x".repeat(2 * MB) });
     const { url } = await serving([large], { doors: { mcp: true }, maxBufferedBytes: 10 * MB });
     const calls = Array.from({ length: 30 }, (_, id) =>
@@ -116,7 +116,7 @@ describe("responses that nobody reads", () => {
 });
 
 describe("bodies whose calls wait", () => {
-  it("are bounded in bytes, and everybody gets an answer", async () => {
+  it("bodies whose calls wait are bounded in bytes, and every request gets an answer", async () => {
     const go = deferred();
     const slow = operation({ name: "slow", handler: () => go.promise });
     const { post } = await serving([slow], { concurrency: 1, maxBufferedBytes: 2 * MB });
@@ -141,7 +141,7 @@ describe("bodies whose calls wait", () => {
     assert.equal((await post("test/slow", body)).status, 200);
   });
 
-  it("of tasks count until their calls have ended", async () => {
+  it("the bodies of tasks count until their calls have ended", async () => {
     const dir = mkdtempSync(join(tmpdir(), "operations-test-budget-"));
     after(() => process.platform === "win32" || rmSync(dir, { recursive: true, force: true }));
     const go = deferred();

@@ -45,7 +45,7 @@ describe("a page of another site cannot call a query with an image or a link", (
     { ...IMAGE, "sec-fetch-site": "same-site", referer: "http://localhost:5173/app" },
   ];
 
-  it("at a listener", async () => {
+  it("a page of another site cannot call a query with an image or a link at a listener", async () => {
     const { url } = await serving([query]);
     for (const headers of refused) {
       calls = 0;
@@ -57,7 +57,7 @@ describe("a page of another site cannot call a query with an image or a link", (
     }
   });
 
-  it("through createHandler", async () => {
+  it("a page of another site cannot call a query with an image or a link through createHandler", async () => {
     const registry = new OperationRegistry();
     registry.register(query);
     const handler = createHandler(registry, { doors: { http: true } });
@@ -71,7 +71,7 @@ describe("a page of another site cannot call a query with an image or a link", (
     for (const headers of accepted) assert.equal((await ask(headers)).status, 200, JSON.stringify(headers));
   });
 
-  it("unless its origin is allowed", async () => {
+  it("a page of another site can call a query with an image or a link if its origin is allowed", async () => {
     const { url } = await serving([query], { allowedOrigins: ["https://app.example"] });
     const from = (referer) => ({ ...IMAGE, "sec-fetch-site": "cross-site", referer });
     assert.equal(await get(`${url}/api/test/query`, from("https://app.example/page")), 200);
@@ -81,7 +81,7 @@ describe("a page of another site cannot call a query with an image or a link", (
     assert.equal(await get(`${open.url}/api/test/query`, hidden), 200);
   });
 
-  it("but a link may lead to the explorer, whose files show nothing by themselves", async () => {
+  it("a link of another site may lead to the explorer, whose files show nothing by themselves", async () => {
     const { url } = await serving([query], { doors: { http: true, explorer: true } });
     const link = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" };
     assert.equal(await get(`${url}/`, link), 200);

@@ -69,18 +69,18 @@ async function eventsOf(response) {
 }
 
 describe("a served event has its own id, name and retry", () => {
-  it("at the HTTP door, answered natively", async () => {
+  it("a served event has its own id, name and retry at the HTTP door, answered natively", async () => {
     const { url } = await serving([imported()]);
     assert.deepEqual(await eventsOf(await fetch(`${url}/api/events`)), EXPECTED);
   });
 
-  it("at the HTTP door, answered by JavaScript", async () => {
+  it("a served event has its own id, name and retry at the HTTP door, answered by JavaScript", async () => {
     const { url, registry } = await serving([imported()]);
     registry.use((_call, next) => next());
     assert.deepEqual(await eventsOf(await fetch(`${url}/api/events`)), EXPECTED);
   });
 
-  it("from a handler that makes envelopes of its own", async () => {
+  it("a served event has the id, name and retry that a handler put into its own envelopes", async () => {
     const ticks = subscription({
       name: "ticks",
       handler: async function* () {
@@ -95,7 +95,7 @@ describe("a served event has its own id, name and retry", () => {
     assert.deepEqual(await eventsOf(await post("test/ticks")), EXPECTED);
   });
 
-  it("through createHandler", async () => {
+  it("a served event has its own id, name and retry through createHandler", async () => {
     const registry = new OperationRegistry();
     registry.register(imported());
     const handler = createHandler(registry, { doors: { http: true } });
@@ -105,7 +105,7 @@ describe("a served event has its own id, name and retry", () => {
   });
 
   for (const how of ["natively", "by JavaScript"]) {
-    it(`through a hub whose spoke answers ${how}`, async () => {
+    it(`a served event has its own id, name and retry through a hub whose spoke answers ${how}`, async () => {
       const { address, url } = await hubOf([], { hub: { accept: ({ name }) => ({ namespace: name }) } });
       const registry = new OperationRegistry();
       registry.register(imported());
@@ -118,7 +118,7 @@ describe("a served event has its own id, name and retry", () => {
     });
   }
 
-  it("so that a client which lost its connection goes on after the last event it has", async () => {
+  it("a client that lost its connection goes on after the last event that it has", async () => {
     const all = EXPECTED.filter(({ id }) => id !== "" && id !== "b");
     const resumable = subscription({
       name: "resumable",

@@ -76,7 +76,7 @@ async function callTool({ url }, name) {
 describe("an exception of a handler", () => {
   afterEach(() => reset());
 
-  it("tells a caller over HTTP nothing but the request that failed", async () => {
+  it("an exception of a handler tells a caller over HTTP nothing but the request that failed", async () => {
     const { post } = await serving(OPERATIONS, { doors: DOORS });
     const response = await post("test/broken", {});
     const problem = await response.json();
@@ -88,7 +88,7 @@ describe("an exception of a handler", () => {
     for (const text of [JSON.stringify(problem), events]) assert.doesNotMatch(text, /hunter2/);
   });
 
-  it("tells a model over MCP nothing but the request that failed", async () => {
+  it("an exception of a handler tells a model over MCP nothing but the request that failed", async () => {
     const served = await serving(OPERATIONS, { doors: DOORS });
     const { data, meta } = await callTool(served, "test_broken");
     assert.equal(meta.isError, true);
@@ -97,14 +97,14 @@ describe("an exception of a handler", () => {
     assert.doesNotMatch(text, /hunter2/);
   });
 
-  it("tells a caller at the hub nothing but the request that failed", async () => {
+  it("an exception of a handler tells a caller at the hub nothing but the request that failed", async () => {
     const { address } = await hubOf(OPERATIONS);
     const spoke = await spokeOf(address, { token: "bob" });
     const error = await failureOf(spoke.callMap.call("test.broken", {}));
     assert.deepEqual([error.code, error.message], ["EXECUTION_ERROR", "The operation failed"]);
   });
 
-  it("reaches the log of the operator with its message, stack and cause", async () => {
+  it("an exception of a handler reaches the log of the operator with its message, stack and cause", async () => {
     await collect();
     const { post } = await serving(OPERATIONS);
     const { requestId } = await (await post("test/broken", {})).json();
@@ -117,7 +117,7 @@ describe("an exception of a handler", () => {
     assert.equal(line.properties.cause.message, CAUSE);
   });
 
-  it("is a warning of the process, once, while no log sink is configured", async () => {
+  it("an exception of a handler is a warning of the process, once and with its request, while no log sink is configured", async () => {
     const { stderr, stdout } = await runModule(
       `import { OperationRegistry } from "@alkdev/operations";
        import { serve } from "@alkdev/operations/serve";
@@ -127,16 +127,21 @@ describe("an exception of a handler", () => {
          namespace: "a", name: "b", handler: () => { throw new Error("it is broken"); },
        }));
        const served = await serve(registry, { doors: { http: true } });
-       for (let i = 0; i < 3; i++) await (await fetch(served.url + "/api/a/b", { method: "POST" })).text();
+       const call = async () => (await fetch(served.url + "/api/a/b", { method: "POST" })).json();
+       console.log("first", (await call()).requestId);
+       for (let i = 0; i < 2; i++) await call();
        await served.close();
        console.log("done");`,
       { cwd: new URL(".", import.meta.url) },
     );
     assert.match(stdout, /done/, stderr);
-    assert.equal(stderr.match(/OperationsWarning: a\.b failed: it is broken/g)?.length, 1, stderr);
+    const warning = /OperationsWarning: a\.b failed: it is broken \(request ([\w-]+)\)/g;
+    const [[, requestId], ...more] = stderr.matchAll(warning);
+    assert.equal(more.length, 0, stderr);
+    assert.equal(requestId, /first (\S+)/.exec(stdout)[1]);
   });
 
-  it("passes its message on where the operator says so", async () => {
+  it("the message of an exception reaches callers with errors: expose", async () => {
     const { post } = await serving(OPERATIONS, { errors: "expose" });
     assert.equal((await (await post("test/broken", {})).json()).detail, SECRET);
     const doors = { http: { errors: "expose" }, mcp: true };
@@ -145,18 +150,21 @@ describe("an exception of a handler", () => {
     assert.doesNotMatch(JSON.stringify(await callTool(one, "test_broken")), /hunter2/);
   });
 
-  it("tells a model nothing through a tool, but the log", async () => {
+  it("an exception of a handler tells a model nothing through toTools, and reaches the log", async () => {
     await collect();
     const registry = registryOf(broken, meant);
     const { call } = toTools(registry, { target: "anthropic" });
-    assert.equal((await call("test_broken", {})).content, "EXECUTION_ERROR: The operation failed");
+    const broke = await call("test_broken", {}, { requestId: "r-1" });
+    assert.equal(broke.content, "EXECUTION_ERROR: The operation failed");
     assert.match((await call("test_meant", {})).content, /out of paper/);
     assert.equal(textOf(errors()[0]), `test.broken failed: ${SECRET}`);
+    const { operationId, requestId } = errors()[0].properties;
+    assert.deepEqual([operationId, requestId], ["test.broken", "r-1"]);
     const exposing = toTools(registry, { target: "anthropic", errors: "expose" });
     assert.match((await exposing.call("test_broken", {})).content, /ECONNREFUSED/);
   });
 
-  it("keeps a thrown text from a model, even where errors are exposed, and puts it in the log", async () => {
+  it("a thrown text never reaches a model, even with errors: expose, and reaches the log", async () => {
     for (const how of ["mask", "expose"]) {
       await collect();
       const { call } = toTools(registryOf(thrown), { target: "anthropic", errors: how });
@@ -171,7 +179,7 @@ describe("an exception of a handler", () => {
 });
 
 describe("an error that is meant for its caller", () => {
-  it("crosses every door whole", async () => {
+  it("an error that is meant for its caller crosses every door whole", async () => {
     const served = await serving(OPERATIONS, { doors: DOORS });
     const { detail } = await (await served.post("test/meant", {})).json();
     assert.equal(detail, "The printer is out of paper");
@@ -186,11 +194,54 @@ describe("an error that is meant for its caller", () => {
   });
 });
 
+describe("an exception in the details of an error", () => {
+  const jsonable = Object.assign(new Error(SECRET), {
+    toJSON: () => ({ message: SECRET, stack: "at hunter2" }),
+  });
+  const wrapped = operation({
+    name: "wrapped",
+    handler: () => {
+      const cause = new TypeError(SECRET, { cause: new Error(CAUSE) });
+      const again = new CallError("BUSY", "try again");
+      const holder = { toJSON: () => ({ inner: cause }) };
+      throw new CallError("NOT_SAVED", "The task was not saved", {
+        ...{ id: 7, at: [1, { cause }], jsonable, again, holder },
+        many: new AggregateError([cause], SECRET),
+      });
+    },
+  });
+  const failed = { name: "Error", message: "The operation failed" };
+  const masked = {
+    id: 7,
+    at: [1, { cause: { ...failed, name: "TypeError" } }],
+    jsonable: failed,
+    again: { name: "CallError", message: "try again" },
+    holder: { inner: { ...failed, name: "TypeError" } },
+    many: { ...failed, name: "AggregateError" },
+  };
+
+  it("the caller reads the error and its other details, but nothing of an exception in them", async () => {
+    await collect();
+    const served = await serving([wrapped], { doors: DOORS });
+    const { code, detail, details } = await (await served.post("test/wrapped", {})).json();
+    assert.deepEqual([code, detail], ["NOT_SAVED", "The task was not saved"]);
+    assert.deepEqual(details, masked);
+    assert.doesNotMatch(JSON.stringify(await callTool(served, "test_wrapped")), /hunter2/);
+    const { address } = await hubOf([wrapped]);
+    const spoke = await spokeOf(address, { token: "bob" });
+    const { delivery: _, ...sent } = (await failureOf(spoke.callMap.call("test.wrapped", {}))).details;
+    assert.deepEqual(sent, masked);
+    assert.equal(textOf(errors()[0]), `test.wrapped failed: ${SECRET}`);
+    assert.match(errors()[0].properties.stack, /masked-errors\.test\.mjs/);
+    await reset();
+  });
+});
+
 describe("an exception of a peer", () => {
   const accept = ({ name }) => ({ namespace: name });
   const authorization = "Bearer ada";
 
-  it("is masked at the hub's door as well, and what the peer meant for callers is not", async () => {
+  it("an exception of a peer is masked at the hub's door as well, and what the peer meant for callers is not", async () => {
     await collect();
     const { address, url, registry } = await hubOf([], { hub: { accept } });
     const spoke = await spokeOf(address, { token: "bob" });
@@ -208,7 +259,7 @@ describe("an exception of a peer", () => {
     await reset();
   });
 
-  it("is masked where middleware keeps the call in JavaScript", async () => {
+  it("an exception of a peer is masked when middleware keeps the call in JavaScript", async () => {
     const { address, url, registry } = await hubOf([], { hub: { accept } });
     registry.use((_, next) => next());
     const spoke = await spokeOf(address, { token: "bob" });
@@ -218,7 +269,7 @@ describe("an exception of a peer", () => {
     assert.equal((await response.json()).detail, "The operation failed");
   });
 
-  it("is masked where the peer is older and does not say what was meant", async () => {
+  it("an exception of an older peer, which does not say what was meant for callers, is masked", async () => {
     const { address, url, registry } = await hubOf([], { hub: { accept } });
     const peer = await bareSocket(`${address}?name=old`, { headers: { authorization: "Bearer bob" } });
     const described = { name: "broken", namespace: "test", version: "1.0.0", type: "query", description: "" };

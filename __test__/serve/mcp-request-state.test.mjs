@@ -51,7 +51,7 @@ describe("an answer to a question of a tool", () => {
   const inputResponses = { sure: accept };
   const remove = (url, args, more = {}) => ask(url, { name: "files_remove", arguments: args, ...more });
 
-  it("about one file removes that file and no other", async () => {
+  it("an answer to a tool's question about one file removes that file and no other", async () => {
     const removed = [];
     const { url } = await serving([remover(removed)], { doors: { mcp: true } });
     const { result: question } = await remove(url, { file: "draft.txt" });
@@ -67,7 +67,7 @@ describe("an answer to a question of a tool", () => {
     assert.deepEqual(removed, ["draft.txt"]);
   });
 
-  it("counts for the same arguments in another order, or written in another way", async () => {
+  it("an answer to a tool's question counts for the same arguments in another order, or written in another way", async () => {
     const removed = [];
     const { url } = await serving([remover(removed)], { doors: { mcp: true } });
     const one = '{"file":"a","options":{"b":[1,{"c":"é","d":1.0}],"e":1e2}}';
@@ -81,7 +81,7 @@ describe("an answer to a question of a tool", () => {
     assert.deepEqual(removed, ["a"]);
   });
 
-  it("about one operation is none about another that has taken its name", async () => {
+  it("an answer to a tool's question about one operation does not count for another that has taken its name", async () => {
     const removed = [];
     const named = (namespace) => ({
       ...remover(removed),
@@ -99,7 +99,7 @@ describe("an answer to a question of a tool", () => {
     assert.deepEqual(removed, []);
   });
 
-  it("about a prompt with some arguments is none about others", async () => {
+  it("an answer to the question of a prompt does not count for other arguments", async () => {
     const drafts = operation({
       namespace: "mail",
       name: "draft",

@@ -57,7 +57,7 @@ describe("a caller who may not call a tool", () => {
     ["2026-07-28", stateless],
     ["2025-11-25", handshake],
   ]) {
-    it(`gets 401 and no task without an identity, in ${version}`, async () => {
+    it(`a caller without an identity gets 401 and no task of a protected tool, in ${version}`, async () => {
       const { url, stored } = await withTasks([job("secret", () => "ran", onlyAdmins), job("open", () => 1)]);
       const denied = await call(url, "x_secret");
       assert.equal(denied.status, 401);
@@ -67,7 +67,7 @@ describe("a caller who may not call a tool", () => {
       assert.ok(stored() > 0, "a permitted call is a task, and stored");
     });
 
-    it(`gets 403 and no task with an identity that lacks the scope, in ${version}`, async () => {
+    it(`a caller who lacks the scope gets 403 and no task, in ${version}`, async () => {
       const tokens = { ada: { id: "ada", scopes: [] }, root: { id: "root", scopes: ["admin"] } };
       const { url, stored } = await withTasks([job("secret", () => "ran", onlyAdmins)], { tokens });
       const denied = await call(url, "x_secret", { authorization: "Bearer ada" });
@@ -76,7 +76,7 @@ describe("a caller who may not call a tool", () => {
       assert.equal((await call(url, "x_secret", { authorization: "Bearer root" })).status, 200);
     });
 
-    it(`gets no task where a function of the program decides, in ${version}`, async () => {
+    it(`a caller whom customAuth refuses gets no task, in ${version}`, async () => {
       const asked = [];
       const customAuth = {
         owner: (identity, { operationId, input, context }) => {
@@ -93,7 +93,7 @@ describe("a caller who may not call a tool", () => {
       assert.deepEqual(asked, [decided, decided]);
     });
 
-    it(`gets nothing through a call that a customAuth function makes with the caller's context, in ${version}`, async () => {
+    it(`a caller gets nothing through a call that a customAuth function makes with the caller's context, in ${version}`, async () => {
       const outcomes = [];
       let registry;
       const customAuth = {
@@ -117,7 +117,7 @@ describe("a caller who may not call a tool", () => {
     });
   }
 
-  it("gets no task for waiting long enough to become one", async () => {
+  it("a refused call that waits long enough to become a task gets none", async () => {
     const go = deferred();
     const began = deferred();
     const later = { ...onlyAdmins, _meta: { mcp: { task: { after: 50 } } } };
@@ -143,7 +143,7 @@ describe("a caller who may not call a tool", () => {
     await running;
   });
 
-  it("leaves room for others, however often it tries", async () => {
+  it("a caller who may not call a tool leaves room for others, however often it tries", async () => {
     const { url, stored } = await withTasks([job("secret", () => "ran", onlyAdmins), job("open", () => 1)]);
     // More than the tasks that one caller may have.
     for (let round = 0; round < 21; round++) {

@@ -18,7 +18,7 @@ const TASKS = 200;
 
 describe("close", () => {
   for (const drain of [0, 10_000]) {
-    it(`resolves when the end of every task is stored, with a drain of ${drain}`, async () => {
+    it(`close resolves when the end of every task is stored, with a drain of ${drain}`, async () => {
       const dir = join(root, `serve-${drain}`);
       const registry = new OperationRegistry();
       registry.register(job("endless", () => new Promise(() => {})));

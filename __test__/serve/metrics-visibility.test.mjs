@@ -16,7 +16,7 @@ const secret = (name) =>
   });
 
 describe("/metrics", () => {
-  it("names only operations that the caller may call, and adds up the rest", async () => {
+  it("/metrics names only operations that the caller may call, and adds up the rest", async () => {
     const { url, post } = await serving(
       [secret("salaries"), secret("bonuses"), operation({ name: "open" })],
       {
@@ -38,7 +38,7 @@ describe("/metrics", () => {
     assert.ok(partial.includes('operations_limit_admitted_total{scope="other",name="other"} 2'), partial);
   });
 
-  it("names no operation that is not served", async () => {
+  it("/metrics names no operation that is not served", async () => {
     let isGone = false;
     const { url, post, registry } = await serving(
       [operation({ name: "open" }), operation({ name: "gone" })],
@@ -55,7 +55,7 @@ describe("/metrics", () => {
 });
 
 describe("/status.json of the explorer", () => {
-  it("has counters only for those who may read /metrics", async () => {
+  it("/status.json of the explorer has counters only for callers who may read /metrics", async () => {
     const doors = { http: true, explorer: true };
     const { url } = await serving([operation({ name: "open" })], { doors, tokens });
     const status = async (init) => (await fetch(`${url}/status.json`, init)).json();

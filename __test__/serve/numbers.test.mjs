@@ -58,7 +58,7 @@ async function assertRefused(response, path, number) {
 }
 
 describe("a number that JavaScript cannot hold is refused with its path", () => {
-  it("in the body of a request", async () => {
+  it("a number that JavaScript cannot hold is refused with its path in the body of a request", async () => {
     const { url } = await serving([remove]);
     for (const number of CHANGED) {
       const body = `{"users":[{"id":${number}}]}`;
@@ -73,7 +73,7 @@ describe("a number that JavaScript cannot hold is refused with its path", () => 
     }
   });
 
-  it("in a query", async () => {
+  it("a number that JavaScript cannot hold is refused with its path in a query", async () => {
     const { url } = await serving([find]);
     for (const number of CHANGED) {
       await assertRefused(await fetch(`${url}/api/test/find?id=${number}`), "/id", number);
@@ -85,7 +85,7 @@ describe("a number that JavaScript cannot hold is refused with its path", () => 
     seen.splice(0);
   });
 
-  it("before it reaches the server of an imported operation", async () => {
+  it("a number that JavaScript cannot hold is refused before it reaches the server of an imported operation", async () => {
     const api = await upstream((request, response) => {
       seen.push(request.url);
       sendJson(response, {});
@@ -99,7 +99,7 @@ describe("a number that JavaScript cannot hold is refused with its path", () => 
     }
   });
 
-  it("through createHandler", async () => {
+  it("a number that JavaScript cannot hold is refused with its path through createHandler", async () => {
     const registry = new OperationRegistry();
     registry.register(remove);
     const handler = createHandler(registry, { doors: { http: true } });
@@ -112,7 +112,7 @@ describe("a number that JavaScript cannot hold is refused with its path", () => 
     await assertRefused(await handler.fetch(request), "/id", "9007199254740993");
   });
 
-  it("in the arguments of a tool, so that a model can correct itself", async () => {
+  it("a number that JavaScript cannot hold is refused in the arguments of a tool, so that a model can correct itself", async () => {
     const { url } = await serving([remove], { doors: { mcp: { name: "t", version: "1" } } });
     for (const number of CHANGED) {
       const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"test_remove","arguments":{"id":${number}}}}`;
@@ -130,7 +130,7 @@ describe("a number that JavaScript cannot hold is refused with its path", () => 
     }
   });
 
-  it("in a call over the hub", async () => {
+  it("a number that JavaScript cannot hold is refused with its path in a call over the hub", async () => {
     const { address } = await hubOf([remove]);
     const { socket, until } = await bareSocket(`${address}?token=ada`, {
       headers: { authorization: "Bearer ada" },

@@ -21,7 +21,7 @@ function documentFor(...operations) {
 }
 
 describe("the schema of a declared error", () => {
-  it("is JSON Schema, whichever library made it", async () => {
+  it("the schema of a declared error is JSON Schema in the document, whichever library made it", async () => {
     const libraries = {
       TYPEBOX: Type.Object({ left: Type.Integer() }),
       ZOD: z.object({ left: z.number().int() }),
@@ -54,7 +54,7 @@ describe("the schema of a declared error", () => {
     assert.ok(valid, JSON.stringify(errors, null, 2));
   });
 
-  it("is left out where its library cannot write it", () => {
+  it("the schema of a declared error is left out of the document if its library cannot write it", () => {
     const errorSchemas = [{ code: "ODD", description: "", schema: z.bigint() }];
     const document = documentFor(operation({ name: "odd", type: "mutation", errorSchemas }));
     const { schema } = document.paths["/test/odd"].post.responses[500].content["application/problem+json"];
@@ -63,7 +63,7 @@ describe("the schema of a declared error", () => {
 });
 
 describe("what was imported from OpenAPI 3.0", () => {
-  it("is served in the words of 3.1", async () => {
+  it("what was imported from OpenAPI 3.0 is served in the keywords of 3.1", async () => {
     const money = { type: "number", minimum: 0, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: false };
     const schema = {
       type: "object",
@@ -129,7 +129,7 @@ describe("an operation that is listed under GET, and can be called with POST", (
     handler: ({ id }) => id,
   });
 
-  it("has both in the document, and neither method is refused", async () => {
+  it("an operation that is listed under GET and can be called with POST has both in the document, and neither is refused", async () => {
     const { url, post } = await serving([find]);
     const document = await (await fetch(`${url}/api/openapi.json`)).json();
     const item = document.paths["/test/find"];
@@ -143,7 +143,7 @@ describe("an operation that is listed under GET, and can be called with POST", (
     assert.equal(put.headers.get("allow"), "GET, POST");
   });
 
-  it("is imported once", () => {
+  it("an operation that the document lists under GET and POST is imported once", () => {
     const imported = FromOpenAPI(documentFor(find), { baseUrl: "http://127.0.0.1:9" });
     assert.deepEqual(
       imported.map(({ namespace, name, _meta }) => [namespace, name, _meta.method]),

@@ -19,7 +19,7 @@ async function ready(url, headers = {}) {
 }
 
 describe("/ready", () => {
-  it("is 200 while every source is usable, and 503 with the states of those that are not", async () => {
+  it("/ready is 200 while every source is usable, and 503 with the states of those that are not", async () => {
     const upstream = await serving([open], { doors: { mcp: true } });
     const client = await createMCPClient("files", { url: `${upstream.url}/mcp` });
     after(() => client.close());
@@ -30,7 +30,7 @@ describe("/ready", () => {
     assert.deepEqual(await ready(url), [503, { status: "not-ready", sources: 1, unusable }]);
   });
 
-  it("knows when the connection to a hub is lost", async () => {
+  it("/ready is 503 while the connection to a hub is lost", async () => {
     const hub = await hubOf([open]);
     const spoke = await spokeOf(hub.address, { token: "bob" });
     const { url } = await serving(await spoke.import({ namespace: "remote" }));
@@ -41,7 +41,7 @@ describe("/ready", () => {
     assert.equal(unusable[0].kind, "hub");
   });
 
-  it("shows its status to everyone, and its details to those with an identity", async () => {
+  it("/ready shows its status to everyone, and its details to callers with an identity", async () => {
     const { url } = await serving([open], { tokens });
     assert.deepEqual(await ready(url), [200, { status: "ready" }]);
     assert.deepEqual(await ready(url, { authorization: "Bearer wrong" }), [200, { status: "ready" }]);
@@ -50,7 +50,7 @@ describe("/ready", () => {
 });
 
 describe("the access log", () => {
-  it("has one line for each request, without what clients send beside the path", async () => {
+  it("the access log has one line for each request, without what clients send beside the path", async () => {
     const lines = [];
     await configure({
       sinks: { memory: (record) => lines.push(record) },
@@ -104,7 +104,7 @@ describe("a server that starts", () => {
     return lines;
   }
 
-  it("warns of being open to the network, and of refusing its own address", async () => {
+  it("a server that starts warns of being open to the network, and of refusing its own address", async () => {
     const all = await warnings({ host: "0.0.0.0" });
     assert.equal(all.length, 3, all.join("\n"));
     assert.match(all[0], OPEN);
@@ -112,7 +112,7 @@ describe("a server that starts", () => {
     assert.match(all[1], UNREACHABLE);
   });
 
-  it("does not warn where it is as the operator wants it", async () => {
+  it("a server that starts does not warn of what its options ask for", async () => {
     for (const options of [
       {},
       { host: "0.0.0.0", allowedHosts: ["*"], tokens },
@@ -128,7 +128,7 @@ describe("a server that starts", () => {
     }
   });
 
-  it("warns the process while no log sink is configured", async () => {
+  it("a server that starts warns with process.emitWarning while no log sink is configured", async () => {
     const { stderr } = await runModule(
       `import { OperationRegistry } from "@alkdev/operations";
        import { serve } from "@alkdev/operations/serve";

@@ -70,13 +70,13 @@ async function assertProblem(response, path) {
 }
 
 describe("an empty value in a path", () => {
-  it("does not lead to another path", async () => {
+  it("an empty value in a path does not lead to another path", async () => {
     await assertRefused(direct.remove({ id: "" }, {}), "/id");
     await direct.remove({ id: "7" }, {});
     assert.deepEqual(requests.splice(0), ["DELETE /users/7"]);
   });
 
-  it("is refused at a door", async () => {
+  it("an empty value in a path is refused at a door", async () => {
     const { url, post } = await serving(imported());
     await assertProblem(await post("up/remove", { id: "" }), "/id");
     assert.equal((await fetch(`${url}/api/users/`, { method: "DELETE" })).status, 404);
@@ -85,7 +85,7 @@ describe("an empty value in a path", () => {
 });
 
 describe("a plain string where the document says binary", () => {
-  it("is not sent as a text", async () => {
+  it("a plain string for format: binary is not sent as a text", async () => {
     await assertRefused(direct.upload({ body: { file: "hello" } }, {}), "/body/file");
     await assertRefused(
       direct.upload({ body: { files: [new Uint8Array(1), "hello"] } }, {}),
@@ -98,7 +98,7 @@ describe("a plain string where the document says binary", () => {
     assert.equal(requests.splice(0).length, 3);
   });
 
-  it("is refused at a door, answered natively or by JavaScript", async () => {
+  it("a plain string for format: binary is refused at a door, answered natively or by JavaScript", async () => {
     const served = await serving(imported());
     for (const _ of ["natively", "by JavaScript"]) {
       await assertProblem(await served.post("up/upload", { body: { file: "hello" } }), "/body/file");
@@ -123,7 +123,7 @@ describe("binary data that is not base64", () => {
   });
   const malformed = ["not base64", "AQI=AQI=", "A", "A===", 7, null, [], {}];
 
-  it("is refused with its path", async () => {
+  it("binary data that is not base64 is refused with its path", async () => {
     const { post } = await serving([store]);
     for (const $bytes of malformed) {
       await assertProblem(await post("test/store", { files: [{ $bytes }] }), "/files/0");
@@ -135,7 +135,7 @@ describe("binary data that is not base64", () => {
     seen.splice(0);
   });
 
-  it("stays as it is where JavaScript reads it, by the same rule", async () => {
+  it("binary data that is not base64 stays as it is when JavaScript reads it, by the same rule", async () => {
     const { port1, port2 } = new MessageChannel();
     const target = createPortEventTarget(port1);
     const callMap = new PendingRequestMap(target);
@@ -159,7 +159,7 @@ describe("binary data that is not base64", () => {
     assert.deepEqual(kinds, [...malformed.map(() => false), true, true, true]);
   });
 
-  it("is refused over the hub", async () => {
+  it("binary data that is not base64 is refused over the hub", async () => {
     const { address } = await hubOf([store]);
     const { call } = await bareSocket(address, { headers: { authorization: "Bearer ada" } });
     for (const $bytes of malformed) {
@@ -173,7 +173,7 @@ describe("binary data that is not base64", () => {
 });
 
 describe("a body in an encoding that is unknown here", () => {
-  it("is refused at every door", async () => {
+  it("a body in an unknown content-encoding is refused at every door", async () => {
     const echo = operation({ name: "echo", inputSchema: Type.Unknown() });
     const { url } = await serving([echo], { doors: { http: true, mcp: { name: "t", version: "1" } } });
     for (const path of ["/api/test/echo", "/mcp"]) {
@@ -198,7 +198,7 @@ describe("a body in an encoding that is unknown here", () => {
     assert.deepEqual(await plain.json(), { a: 1 });
   });
 
-  it("is not taken for the answer of an upstream server", async () => {
+  it("an upstream response in an unknown content-encoding is an error, not an answer", async () => {
     const odd = await upstream((_request, response) => {
       response.writeHead(200, { "content-type": "application/json", "content-encoding": "unheard-of" });
       response.end('{"a":1}');

@@ -47,7 +47,7 @@ async function open(url, { who, path = "/api/test/endless", method = "POST", ...
 const echo = operation({ name: "echo", handler: () => "here" });
 
 describe("endless streams", () => {
-  it("leave calls alone, however many there are", async () => {
+  it("endless streams leave calls alone, however many there are", async () => {
     const { stream, running } = endless();
     const { url, post } = await serving([stream, echo], { concurrency: 8 });
     const opened = await Promise.all(Array.from({ length: 24 }, () => open(url)));
@@ -58,7 +58,7 @@ describe("endless streams", () => {
     while (running.open > 0) await wait(5);
   });
 
-  it("are refused beyond `streams`, and let in again when others end", async () => {
+  it("streams are refused beyond `streams`, and accepted again when others end", async () => {
     const { stream, running } = endless();
     const { url } = await serving([stream, echo], { streams: 2 });
     const first = await open(url);
@@ -75,7 +75,7 @@ describe("endless streams", () => {
     assert.equal(again.status, 200);
   });
 
-  it("of one caller leave room for those of others, and for calls of the same caller", async () => {
+  it("endless streams of one caller leave room for those of others, and for calls of the same caller", async () => {
     const { stream } = endless();
     const tokens = { ada: { id: "ada", scopes: [] }, bob: { id: "bob", scopes: [] } };
     const { url, post } = await serving([stream, echo], { tokens, perCaller: 2 });
@@ -85,7 +85,7 @@ describe("endless streams", () => {
     assert.equal((await post("test/echo", {}, { headers: bearer("ada") })).status, 200);
   });
 
-  it("of notifications, in both generations of MCP, count as well", async () => {
+  it("streams of MCP notifications count as streams, in both generations", async () => {
     const { url } = await serving([echo], { doors: { http: true, mcp: true }, streams: 2, perOperation: 1 });
     const get = { path: "/mcp", method: "GET" };
     const prefix = "io.modelcontextprotocol/";

@@ -21,7 +21,7 @@ const operations = Object.entries(outputs).map(([name, handler]) =>
 
 describe("an output that cannot be written as JSON", () => {
   for (const isWatched of [false, true]) {
-    it(`is 500 and says nothing of the output${isWatched ? ", with observers" : ""}`, async () => {
+    it(`an output that cannot be written is 500 and says nothing of the output${isWatched ? ", with observers" : ""}`, async () => {
       const { post, registry } = await serving(operations);
       const reports = [];
       if (isWatched) registry.on("call", (report) => reports.push(report));

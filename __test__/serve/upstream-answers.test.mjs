@@ -65,7 +65,7 @@ for (const how of ["natively", "by JavaScript"]) {
       return served;
     };
 
-    it("keeps a status that its document declares and a client can act on, and its body", async () => {
+    it(`an upstream error keeps a declared status that a client can act on, and its body, answered ${how}`, async () => {
       const { url } = await start();
       for (const status of RELAYED) {
         for (const path of ["declared", "range"]) {
@@ -81,7 +81,7 @@ for (const how of ["natively", "by JavaScript"]) {
       assert.equal((await fetch(`${url}/api/declared/429/0`)).headers.get("retry-after"), "7");
     });
 
-    it("has status 502 and its body otherwise", async () => {
+    it(`any other upstream error has status 502 and its body, answered ${how}`, async () => {
       const { url } = await start();
       const others = [
         "declared/401",
@@ -99,7 +99,7 @@ for (const how of ["natively", "by JavaScript"]) {
       }
     });
 
-    it("has no more than 4 KiB of its body", async () => {
+    it(`an upstream error has no more than 4 KiB of its body, answered ${how}`, async () => {
       const { url } = await start();
       const { details } = await (await fetch(`${url}/api/declared/404/100000`)).json();
       assert.equal(typeof details.body, "string");
@@ -107,7 +107,7 @@ for (const how of ["natively", "by JavaScript"]) {
       assert.ok(details.body.length > 4000 && details.body.length < 4200, String(details.body.length));
     });
 
-    it("reaches a model with its body", async () => {
+    it(`an upstream error reaches a model with its body, answered ${how}`, async () => {
       const { url } = await start({ doors: { mcp: { name: "t", version: "1" } } });
       for (const [name, status] of [
         ["up_declared", "422"],
@@ -145,7 +145,7 @@ it("an error of a spoke's upstream server keeps its status through the hub", asy
 });
 
 describe("an upstream answer that any cache may store", () => {
-  it("is for its caller alone, and still depends on what upstream says", async () => {
+  it("an upstream answer that any cache may store is private when it is served, and keeps vary", async () => {
     const { url } = await serving(imported());
     for (const [sent, expected] of [
       ["public, max-age=60", "private, max-age=60"],
@@ -165,7 +165,7 @@ describe("an upstream answer that any cache may store", () => {
     assert.equal(headers.get("cache-control"), "no-store");
   });
 
-  it("depends on the origin, too, where pages of others may read it", async () => {
+  it("an upstream answer varies with the origin, too, when pages of other origins may read it", async () => {
     const { url } = await serving(imported(), { cors: true, allowedOrigins: ["https://app.example"] });
     const { headers } = await fetch(`${url}/api/cached?vary=accept`, {
       headers: { origin: "https://app.example" },

@@ -33,7 +33,7 @@ function request(url, path) {
 const large = operation({ name: "large", handler: () => "x".repeat(24 * MB) });
 
 describe("a client that reads nothing", () => {
-  it("loses its connection, and its stream is aborted", async () => {
+  it("a client that reads nothing loses its connection, and its stream is aborted", async () => {
     let ended = 0;
     const flood = subscription({
       name: "flood",
@@ -51,13 +51,13 @@ describe("a client that reads nothing", () => {
     assert.equal(ended, 1);
   });
 
-  it("loses its connection in the middle of a response", async () => {
+  it("a client that stops reading loses its connection in the middle of a response", async () => {
     const { url, stats } = await serving([large], { writeTimeout: WRITE_TIMEOUT });
     request(url, "/api/test/large");
     while (stats().requests === 0 || stats().connections > 0) await wait(10);
   });
 
-  it("is noticed over HTTP/2 too, where only its window is closed", async () => {
+  it("a client that reads nothing is noticed over HTTP/2 too, where only its window is closed", async () => {
     const folder = mkdtempSync(join(tmpdir(), "operations-test-write-timeout-"));
     after(() => rmSync(folder, { recursive: true }));
     const { ca, cert, key } = makeCertificates();
@@ -85,7 +85,7 @@ describe("a client that reads nothing", () => {
 });
 
 describe("a client that reads slowly", () => {
-  it("gets all of its response, however long it takes", async () => {
+  it("a client that reads slowly gets all of its response, however long it takes", async () => {
     const { url } = await serving([large], { writeTimeout: WRITE_TIMEOUT });
     const socket = request(url, "/api/test/large");
     let read = 0;
@@ -111,7 +111,7 @@ describe("a client that reads slowly", () => {
     assert.ok(read > 24 * MB, `${read} bytes`);
   });
 
-  it("and one whose stream is silent keep their connections", async () => {
+  it("a client that reads slowly, and one whose stream is silent, keep their connections", async () => {
     const quiet = subscription({
       name: "quiet",
       handler: async function* () {

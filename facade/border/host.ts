@@ -21,7 +21,7 @@ export const nextTurn: () => Promise<void> = turn;
 /** Calls back when the event loop comes round. */
 export const onNextTurn: (callback: () => void) => void = setImmediate;
 
-/** Warns whoever runs the process. */
+/** Warns the operator of the process. */
 export function emitWarning(message: string, detail?: string): void {
   process.emitWarning(message, { type: "OperationsWarning", ...(detail !== undefined && { detail }) });
 }

@@ -41,7 +41,7 @@ export function onNextTurn(callback: () => void): void {
   setTimeout(callback, 0);
 }
 
-/** Warns whoever runs the page. */
+/** Warns the developer of the page. */
 export function emitWarning(message: string, detail = ""): void {
   console.warn(message, detail);
 }

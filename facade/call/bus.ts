@@ -28,7 +28,7 @@ export type Receiver = { [T in Exclude<CallEventType, "call.requested">]: Listen
 const log = logger("call");
 
 /** The listener as the bus calls it: a registration of its own, even if the same function is registered twice, whose errors
- * are logged. They are not the concern of whoever sent the event, and must not end the process. */
+ * are logged. They are not the concern of the sender, and must not end the process. */
 function guarded<T extends CallEventType>(type: T, listener: Listener<T>): Listener<T> {
   const failed = (error: unknown) => log.error(`A listener for ${type} failed: ${messageOf(error)}`, {});
   const isQuiet = neverRejects in listener;

@@ -13,7 +13,7 @@ import {
 import { callAt } from "../border/timer.js";
 import { Turns } from "../border/turns.js";
 import type { ResponseEnvelope } from "../envelope.js";
-import { CallError, failed, isInternal, mapError } from "../errors.js";
+import { CallError, failed, isError, isInternal, mapError } from "../errors.js";
 import { logger } from "../logging.js";
 import { tookTooLong } from "../outcomes.js";
 import { tellOfOpenSources } from "../registry/open-sources.js";
@@ -23,6 +23,7 @@ import { streamOf } from "../registry/subscribe.js";
 import { detailsWithoutCookies, withoutCookies } from "./cookies.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { readEvent } from "./incoming.js";
+import { maskedDetails } from "./masked-details.js";
 import { Overrun, usualOverrun } from "./overrun.js";
 import { DEFAULT_QUEUE, overloaded, type PlaceLimits, Places } from "./places.js";
 import {
@@ -394,15 +395,15 @@ function report(
 ): void {
   const { requestId, operationId } = request;
   const mapped = mapError(error, registry.getSpec(operationId)?.errorSchemas);
-  const { code, message, details } = mapped;
+  const { code, message } = mapped;
   const internal = isInternal(mapped);
-  if (internal) callMap[internalError]?.(request, error);
   // What leaves is chosen: the fields of any other error may be secrets.
-  const isChosen = error instanceof CallError && !(details instanceof Error);
-  const told = isChosen && details !== undefined ? detailsWithoutCookies(details) : undefined;
+  const { details, exception } = maskedDetails(error instanceof CallError ? error.details : undefined);
+  if (internal || exception !== undefined) callMap[internalError]?.(request, internal ? error : exception);
+  const shown = isError(mapped.details) ? undefined : detailsWithoutCookies(details);
   try {
     // An error is not lost because something about it cannot be written.
-    for (const each of [told, withoutEnvelope(told)]) {
+    for (const each of [shown, withoutEnvelope(shown)]) {
       if (each === undefined) continue;
       try {
         callMap.emitError(requestId, code, message, each, internal);

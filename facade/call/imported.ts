@@ -21,7 +21,6 @@ import {
   type SubscriptionHandler,
 } from "../types.js";
 import type { DiscoveredOperation } from "./described.js";
-import { declaredIdentity } from "./options.js";
 import type { RemoteCallMap } from "./transport.js";
 
 const log = logger("call");
@@ -85,7 +84,7 @@ export function checkedImport(options: ImportOptions, prefix = "import: "): Impo
   return checkedOptions<ImportOptions>(options, IMPORT_FIELDS, { prefix });
 }
 
-/** Whoever serves the operations. */
+/** The process that serves the operations. */
 export interface Peer {
   /** Its name, for messages. */
   readonly name: string;
@@ -157,7 +156,7 @@ function importOne(
       return schemas.take(operation[field]);
     } catch (error) {
       log.warn(
-        `The ${field} of ${remoteId} of ${peer.name} cannot be used: ${messageOf(error)}. Unknown stands in its place.`,
+        `The ${field} of ${remoteId} of ${peer.name} cannot be used: ${messageOf(error)}. Unknown is used instead.`,
         { operationId: remoteId },
       );
       return Type.Unknown() as TypeBoxSchema;
@@ -188,7 +187,7 @@ function importOne(
 function optionsOf({ requestId, identity, metadata, signal }: OperationContext) {
   return {
     ...(requestId !== undefined && { parentRequestId: requestId }),
-    ...(identity !== undefined && { identity: declaredIdentity(identity) }),
+    ...(identity !== undefined && { identity }),
     ...(metadata !== undefined && { metadata }),
     ...(signal !== undefined && { signal }),
   };

@@ -50,7 +50,7 @@ export class Imports {
       throw failed("import: the connection was closed meanwhile", { reason: "closed", delivery: "none" });
     }
     const synced = new SyncedOperations(options.keepInStep, this.#peer.name);
-    synced.update(imported);
+    synced.import(imported);
     this.#followed.push({ options, discover, synced, schemas });
     // What has changed while we asked may not be in the answer.
     if (changes !== this.#changes) this.#update();

@@ -4,6 +4,8 @@
 import { optionOf as fieldOf, isListOf, isObject, isRecord, isString } from "../border/options.js";
 import { traceIn } from "../border/trace.js";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
+import { ResponseMetaSchema } from "../envelope-schemas.js";
+import { type CompiledSchema, compiled } from "../schema/compiled.js";
 import type { Identity } from "../types.js";
 import type { CallEvents, CallEventType } from "./events.js";
 
@@ -28,7 +30,7 @@ export function readEvent<T extends CallEventType>(type: T, detail: unknown): Ca
   }
 }
 
-/** The request that an event of this type answers, although the event does not fit: whoever waits for it must not wait on. */
+/** The request that an event of this type answers, although the event does not fit: its caller must not wait on. */
 export function answeredBy(type: CallEventType, detail: unknown): string | undefined {
   if (type !== "call.responded" && type !== "call.error") return undefined;
   try {
@@ -45,6 +47,18 @@ export function withData(output: unknown): unknown {
   if (!isObject(output) || "data" in output) return output;
   const meta = fieldOf(output, "meta") as ResponseEnvelope["meta"];
   return { data: undefined, meta } satisfies ResponseEnvelope;
+}
+
+let metaSchema: CompiledSchema | undefined;
+
+/** Whether it is an envelope with a `meta` as `ResponseMetaSchema` declares it, optional fields included. */
+export function isDeclaredEnvelope(output: unknown): output is ResponseEnvelope {
+  if (!isResponseEnvelope(output)) return false;
+  const { meta } = output;
+  // Most answers: there are no fields beyond those that were looked at.
+  if (meta.source === "local" && meta.notes === undefined && meta.spill === undefined) return true;
+  metaSchema ??= compiled(ResponseMetaSchema);
+  return metaSchema.check(meta);
 }
 
 function payloadOf(type: CallEventType, detail: unknown): Fields | undefined {
@@ -122,7 +136,7 @@ const READERS: {
   },
   "call.responded": (requestId, payload) => {
     const output = withData(fieldOf(payload, "output"));
-    return isResponseEnvelope(output) ? { requestId, output } : undefined;
+    return isDeclaredEnvelope(output) ? { requestId, output } : undefined;
   },
   "call.completed": (requestId) => ({ requestId }),
   "call.aborted": (requestId) => ({ requestId }),

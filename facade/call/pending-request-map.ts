@@ -32,6 +32,7 @@ import {
   type CallOptions,
   checkedCall,
   checkedSubscribe,
+  declaredIdentity,
   requestPayload,
   type SubscribeOptions,
 } from "./options.js";
@@ -334,6 +335,7 @@ export class PendingRequestMap {
 
   /** Sends a request. If that fails, the request has failed. */
   #ask(pending: Pending, event: CallRequestedEvent): void {
+    if (event.identity !== undefined && this.#bus.isRemote) event.identity = declaredIdentity(event.identity);
     try {
       this.#bus.publish("call.requested", event);
     } catch (error) {

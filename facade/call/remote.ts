@@ -10,7 +10,7 @@ export const leavesProcess: unique symbol = Symbol("@alkdev/operations: events l
  * and does not wait for ever. */
 export const onLoss: unique symbol = Symbol("@alkdev/operations: events may have been missed");
 
-/** On a target that drops malformed events itself: told which pending requests they were the answers to. */
+/** On a target that drops malformed events itself: reports which pending requests they answered. */
 export const onMalformed: unique symbol = Symbol("@alkdev/operations: an answer was malformed");
 
 /** On a listener whose promises never reject, so that they need not be watched. */
@@ -37,7 +37,7 @@ export const assertSendable: unique symbol = Symbol("@alkdev/operations: an answ
 /** The line to the client of a call, if there is one. */
 export const lineOf: unique symbol = Symbol("@alkdev/operations: the line to the client of a call");
 
-/** Whoever serves calls reports what a handler threw, if its message was not written for callers. */
+/** Reports what a handler threw, if its message was not written for callers. */
 export const internalError: unique symbol = Symbol("@alkdev/operations: a handler threw an exception");
 
 /** How a call came, if that is known. */

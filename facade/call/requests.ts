@@ -7,10 +7,10 @@ import { tracedCall, tracedStream } from "../border/trace.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import type { CallError } from "../errors.js";
 import type { OperationsIn, TypedCallMap } from "../operation-types.js";
-import { wasAborted, withDelivery } from "../outcomes.js";
+import { malformedAnswer, wasAborted, withDelivery } from "../outcomes.js";
 import { lookAround } from "../registry/native-handler.js";
 import { Batch } from "./batch.js";
-import { withData } from "./incoming.js";
+import { isDeclaredEnvelope, withData } from "./incoming.js";
 import {
   type CallOptions,
   checkedCall,
@@ -68,7 +68,11 @@ export class Requests implements RemoteCallMap {
       const payload = payloadText(requestId, operationId, input, options, {});
       this.#wait(requestId, signal, {
         owner: this,
-        done: (output, mayHoldBytes) => resolve(withData(restored(output, mayHoldBytes)) as ResponseEnvelope),
+        done: (output, mayHoldBytes) => {
+          const envelope = withData(restored(output, mayHoldBytes));
+          if (isDeclaredEnvelope(envelope)) resolve(envelope);
+          else reject(malformed(requestId));
+        },
         failed: reject,
       });
       this.#batch.add(`${requestId}\t${JSON.stringify(operationId)}\t${deadline ?? ""}\t${payload}`);
@@ -160,8 +164,12 @@ export class Requests implements RemoteCallMap {
     }
     this.#wait(requestId, signal, {
       owner: this,
-      event: (output, mayHoldBytes) =>
-        void events.push(withData(restored(output, mayHoldBytes)) as ResponseEnvelope),
+      event: (output, mayHoldBytes) => {
+        const envelope = withData(restored(output, mayHoldBytes));
+        if (isDeclaredEnvelope(envelope)) return void events.push(envelope);
+        this.#pending.failed(requestId, malformed(requestId));
+        this.#native.leave(requestId);
+      },
       failed: (error) => events.end({ error }),
       ended: () => events.end(),
     });
@@ -177,6 +185,10 @@ export class Requests implements RemoteCallMap {
     this.#batch.flush();
     return this.#native.pendingCount();
   }
+}
+
+function malformed(requestId: string): CallError {
+  return withDelivery(malformedAnswer(requestId), "unknown");
 }
 
 /** The payload of a request as JSON. A deadline is not part of it: it travels as the time that is left. */

@@ -156,7 +156,7 @@ export class MCPClientLoader {
    * an id later is left out, and the log says so.
    */
   registerAll(registry: OperationRegistry, options: { keepInStep?: boolean } = {}): void {
-    for (const { name, tools } of this.#wrappers.values()) this.#operationsIn(registry, name).update(tools);
+    for (const { name, tools } of this.#wrappers.values()) this.#operationsIn(registry, name).import(tools);
     if (options.keepInStep !== true || this.#inStep.includes(registry)) return;
     this.#inStep.push(registry);
     for (const wrapper of this.#wrappers.values()) this.#keepInStep(registry, wrapper);

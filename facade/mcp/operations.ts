@@ -195,7 +195,7 @@ function importTool(
   const declared = origin?.outputSchema ?? tool.outputSchema;
   const outputSchema =
     declared == null ? (Type.Unknown() as TypeBoxSchema) : schema("outputSchema", declared);
-  for (const problem of problems) report(server, problem, "Unknown stands in its place.");
+  for (const problem of problems) report(server, problem, "Unknown is used instead.");
   const call = async (
     input: unknown,
     context: OperationContext | undefined,

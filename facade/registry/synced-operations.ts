@@ -16,6 +16,10 @@ type Decisions = Partial<Pick<OperationSpec, (typeof DECIDED)[number]>>;
 /** By registry and id, so that they also hold for a source that left and returned, under whatever name. */
 const decisions = new WeakMap<OperationRegistry, Map<string, Decisions>>();
 
+/** Operations of sources whose handler the program replaced, or which it unregistered. The same holds for them. */
+type Withheld = Map<string, "replaced" | "unregistered">;
+const withheld = new WeakMap<OperationRegistry, Withheld>();
+
 interface Registered {
   readonly operation: SourceOperation;
   /** The fields of `DECIDED` as they were registered, as JSON: rules may be changed in place. */
@@ -42,15 +46,23 @@ export class SyncedOperations {
     return [...this.#registered.keys()];
   }
 
+  /** The same as `update`, on behalf of the program: what it has unregistered by hand is registered again. */
+  import(operations: readonly SourceOperation[]): void {
+    this.#noteUnregistered();
+    for (const id of operations.map(idOf)) if (this.#isUnregistered(id)) this.#withheld.delete(id);
+    this.update(operations);
+  }
+
   /**
-   * Takes over a new list. Throws, and changes nothing, where a new operation has the id of one that is not of this source. Where the
-   * registry refuses one, nothing of the source stays registered: half a list would look like a whole one.
+   * Takes over a new list. Throws, and changes nothing, where a new operation has the id of one that is neither of this source nor was
+   * taken over from a source by the program. Where the registry refuses one, nothing of the source stays registered: half a list would
+   * look like a whole one.
    */
   update(operations: readonly SourceOperation[]): void {
     const taken = operations
       .filter((operation) => this.#isTaken(operation))
       .map(idOf)
-      .filter((id) => !this.#registered.has(id));
+      .filter((id) => !this.#registered.has(id) && this.#withheld.get(id) !== "replaced");
     if (taken.length > 0) throw collision(taken);
     try {
       this.#takeOver(operations);
@@ -60,7 +72,7 @@ export class SyncedOperations {
     }
   }
 
-  /** The same, but leaves out what cannot be registered, and says so in the log: nobody is there to catch an error. */
+  /** The same, but leaves out what cannot be registered, and says so in the log: no caller could catch an error. */
   refresh(operations: readonly SourceOperation[]): void {
     this.#takeOver(operations, (id, error) => {
       log.warn(`${id} of ${this.#source} is left out: ${messageOf(error)}`, { operationId: id });
@@ -68,13 +80,18 @@ export class SyncedOperations {
   }
 
   #takeOver(operations: readonly SourceOperation[], leaveOut?: (id: string, error: unknown) => void): void {
+    this.#noteUnregistered();
     const ids = new Set(operations.map(idOf));
     for (const id of this.ids) if (!ids.has(id)) this.#remove(id);
     for (const operation of operations) {
       const id = idOf(operation);
       if (this.#registered.get(id)?.operation === operation) continue;
       if (this.#isTaken(operation)) {
-        this.#reportTaken(id);
+        this.#report(id, "collision", "the program has an operation of this id, which stays as it is");
+        continue;
+      }
+      if (this.#isUnregistered(id)) {
+        this.#report(id, "unregistered", "the program has unregistered it, and not imported it again");
         continue;
       }
       this.#reported.delete(id);
@@ -96,6 +113,7 @@ export class SyncedOperations {
     for (const field of DECIDED) if (decided[field] === undefined) delete decided[field];
     this.#registry.register(decided);
     this.#registered.set(id, { operation, fields: asJson(decided) });
+    this.#withheld.delete(id);
   }
 
   /** Whether the id belongs to an operation that was not registered here, or whose handler the program has replaced. */
@@ -106,13 +124,26 @@ export class SyncedOperations {
     return entry.handler !== this.#registered.get(id)?.operation.handler;
   }
 
-  #reportTaken(id: string): void {
+  get #withheld(): Withheld {
+    const byId: Withheld = withheld.get(this.#registry) ?? new Map();
+    withheld.set(this.#registry, byId);
+    return byId;
+  }
+
+  /** Whether the program has unregistered the operation, and not registered one of this id since. */
+  #isUnregistered(id: string): boolean {
+    return this.#registry.entry(id) === undefined && this.#withheld.get(id) === "unregistered";
+  }
+
+  /** What was registered here and is not in the registry any more was unregistered by the program. */
+  #noteUnregistered(): void {
+    for (const id of this.ids) if (this.#registry.entry(id) === undefined) this.#remove(id);
+  }
+
+  #report(id: string, reason: string, why: string): void {
     if (this.#reported.has(id)) return;
     this.#reported.add(id);
-    log.warn(
-      `${id} of ${this.#source} is not registered: the program has an operation of this id, which stays as it is`,
-      { operationId: id, reason: "collision" },
-    );
+    log.warn(`${id} of ${this.#source} is not registered: ${why}`, { operationId: id, reason });
   }
 
   /** Remembers what the program has decided since the operation was registered, for good: a source may come to agree with a decision,
@@ -136,7 +167,11 @@ export class SyncedOperations {
     const entry = this.#registry.entry(id);
     this.#registered.delete(id);
     this.#reported.delete(id);
-    if (registered === undefined || entry?.handler !== registered.operation.handler) return;
+    if (registered === undefined) return;
+    if (entry?.handler !== registered.operation.handler) {
+      this.#withheld.set(id, entry === undefined ? "unregistered" : "replaced");
+      return;
+    }
     this.#remember(entry, registered.fields);
     this.#registry.unregister(id);
   }
@@ -153,7 +188,7 @@ function asJson(spec: OperationSpec): Array<string | undefined> {
 function collision(taken: readonly string[]): CallError {
   return new CallError(
     InfrastructureErrorCode.VALIDATION_ERROR,
-    `${taken.join(", ")} cannot be registered: there ${taken.length === 1 ? "is another operation" : "are other operations"} of ` +
+    `${taken.join(", ")} cannot be registered: there ${taken.length === 1 ? "is an operation" : "are operations"} of ` +
       "this name already. Use another namespace",
     { reason: "collision", operations: taken },
   );

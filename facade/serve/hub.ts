@@ -124,7 +124,7 @@ export interface ServedHub {
   readonly spokes: Spokes;
 }
 
-/** What the native side tells of a spoke. */
+/** What the native side reports about a spoke. */
 export interface SpokeNews {
   id: string;
   name: string;
@@ -175,7 +175,7 @@ export class Hub implements ServedHub {
     const close = () => this.#native.closeSpoke(news.id);
     const spoke = new Connected(news, peer, this.#pending, this.#registry, close);
     this.#spokes.set(news.id, spoke);
-    this.#tell("joined", spoke);
+    this.#notify("joined", spoke);
   }
 
   left(id: string): void {
@@ -184,16 +184,16 @@ export class Hub implements ServedHub {
     this.#spokes.delete(id);
     this.#pending.drain();
     spoke.forget();
-    this.#tell("left", spoke);
+    this.#notify("left", spoke);
   }
 
-  /** A spoke offers operations, each as JSON. Resolves to what it is told, as JSON. */
+  /** A spoke offers operations, each as JSON. Resolves to the answer, as JSON. */
   async offered(id: string, operations: readonly string[]): Promise<string> {
     const spoke = this.#spokes.get(id);
     if (spoke === undefined) throw gone();
     const offered = await spoke.pace.run((turns) => readAll(operations, turns));
     spoke.offered = offered;
-    if (this.#accept === undefined) return told([]);
+    if (this.#accept === undefined) return acceptedOffer([]);
     const acceptance = await this.#acceptance(this.#accept, spoke).catch((error) => {
       // Nothing is kept of what was refused.
       if (spoke.offered === offered) spoke.offered = [];
@@ -205,11 +205,11 @@ export class Hub implements ServedHub {
     );
     // It may have left, or offered something newer, while that was found out.
     if (!this.#spokes.has(id)) throw gone();
-    if (spoke.offered !== offered) return told(spoke.registered);
+    if (spoke.offered !== offered) return acceptedOffer(spoke.registered);
     this.#makeRoomFor(spoke);
     spoke.take(taken);
-    this.#tell("registered", spoke);
-    return told(spoke.registered);
+    this.#notify("registered", spoke);
+    return acceptedOffer(spoke.registered);
   }
 
   async #acceptance(accept: AcceptSpoke, spoke: Connected): Promise<SpokeAcceptance> {
@@ -244,7 +244,7 @@ export class Hub implements ServedHub {
     }
   }
 
-  /** A spoke that has lost its connection may be back before the hub has noticed: then the new one takes the old one's place. */
+  /** A spoke that has lost its connection may be back before the hub has noticed: then the new connection replaces the old one. */
   #makeRoomFor(spoke: Connected): void {
     if (spoke.name === "") return;
     for (const other of this.#spokes.values()) {
@@ -252,12 +252,12 @@ export class Hub implements ServedHub {
     }
   }
 
-  #tell(event: SpokeEvent, spoke: Spoke): void {
+  #notify(event: SpokeEvent, spoke: Spoke): void {
     for (const { run } of [...(this.#listeners.get(event) ?? [])]) {
       try {
         run(spoke);
       } catch (error) {
-        // As an EventTarget does: the others are told, and the error surfaces by itself.
+        // As an EventTarget does: the other listeners run, and the error surfaces by itself.
         queueMicrotask(() => {
           throw error;
         });
@@ -296,7 +296,7 @@ class Connected implements Spoke, Peer {
     this.#synced = new SyncedOperations(registry, `spoke ${quoted(news.name)}`);
   }
 
-  /** Whether it is one that was here before. Of two that have no identity, anybody may have chosen the same name. */
+  /** Whether it is one that was here before. Of two that have no identity, any of them may have chosen the name. */
   isBack(before: Connected): boolean {
     if (before.name !== this.name || before.identity?.id !== this.identity?.id) return false;
     return this.identity !== undefined || (this.#instance !== null && this.#instance === before.#instance);
@@ -343,7 +343,7 @@ async function readAll(operations: readonly string[], turns: Turns): Promise<Dis
   return read;
 }
 
-function told(operations: readonly string[]): string {
+function acceptedOffer(operations: readonly string[]): string {
   return JSON.stringify({ operations });
 }
 

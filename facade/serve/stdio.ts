@@ -46,7 +46,7 @@ export interface ServeStdioOptions
   tasks?: boolean | McpTaskOptions;
   /** The identity of the client that started the program. Without it, only open operations can be called. */
   identity?: Identity;
-  /** As `errors` of `serve`, but `"expose"` by default: whoever starts the program may read its errors. */
+  /** As `errors` of `serve`, but `"expose"` by default: the user who starts the program may read its errors. */
   errors?: "mask" | "expose";
 }
 

@@ -117,14 +117,13 @@ function toolFor(
             approvals?.passed(input, call),
           )
       : async (input: unknown, call: AISDKToolCall) => {
+          let made: OperationContext = {};
           try {
             await approvals?.passed(input, call);
-            return outputOf(
-              await registry.execute(tool.id, projection.restore(input ?? {}), contextFor(call)),
-              form,
-            );
+            made = contextFor(call);
+            return outputOf(await registry.execute(tool.id, projection.restore(input ?? {}), made), form);
           } catch (error) {
-            throw forModel(error, spec, form);
+            throw forModel(error, spec, form, made);
           }
         };
   return {
@@ -206,7 +205,7 @@ async function* streamed(
     }
     if (events.length === 0) yield { data: [] };
   } catch (error) {
-    throw forModel(error, spec, form);
+    throw forModel(error, spec, form, context);
   }
 }
 
@@ -230,8 +229,13 @@ function textOf(content: unknown): string {
 }
 
 /** An error whose message is meant for a model. The original is its cause. */
-function forModel(error: unknown, spec: OperationSpec, form: ResultForm): CallError {
-  const text = textOf(resultOfError(error, spec, form).content);
+function forModel(
+  error: unknown,
+  spec: OperationSpec,
+  form: ResultForm,
+  context: OperationContext,
+): CallError {
+  const text = textOf(resultOfError(error, spec, form, context).content);
   const code = error instanceof CallError ? error.code : InfrastructureErrorCode.EXECUTION_ERROR;
   const made = new CallError(code, text);
   made.cause = error;

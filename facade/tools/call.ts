@@ -38,7 +38,7 @@ export async function callTool(
     }
     return resultOf(await registry.execute(tool.id, restored, given), form);
   } catch (error) {
-    return resultOfError(error, tool.spec, form);
+    return resultOfError(error, tool.spec, form, context);
   }
 }
 

@@ -151,7 +151,7 @@ export function operationsOf(
   return three;
 }
 
-/** An error that the operation declares is that for whoever calls this one, too. */
+/** An error that the operation declares is a declared error for the caller of this one, too. */
 function asDeclared(error: unknown, { errorSchemas }: OperationSpec): unknown {
   const mapped = mapError(error, errorSchemas);
   return isInternal(mapped) || mapped.code === InfrastructureErrorCode.UNKNOWN_ERROR ? error : mapped;

@@ -4,7 +4,7 @@ import type { MCPContentBlock, ResponseEnvelope } from "../envelope.js";
 import { type CallError, InfrastructureErrorCode, isInternal, mapError } from "../errors.js";
 import { logFailure } from "../registry/failure-log.js";
 import { native } from "../runtime.js";
-import type { OperationSpec } from "../types.js";
+import type { OperationContext, OperationSpec } from "../types.js";
 import { type ContentPart, partsOf } from "./parts.js";
 import type { ToolTarget } from "./targets.js";
 
@@ -73,12 +73,19 @@ export function resultOf(envelope: ResponseEnvelope, form: ResultForm): ToolResu
 }
 
 /** The result of a call that failed. */
-export function resultOfError(error: unknown, spec: OperationSpec | undefined, form: ResultForm): ToolResult {
+export function resultOfError(
+  error: unknown,
+  spec: OperationSpec | undefined,
+  form: ResultForm,
+  { requestId }: Pick<OperationContext, "requestId"> = {},
+): ToolResult {
   const mapped = mapError(error, spec?.errorSchemas);
   const isMasked = isInternal(mapped) && !form.exposesErrors;
   // What was thrown without being an error is never passed on.
   const isUnknown = mapped.code === InfrastructureErrorCode.UNKNOWN_ERROR;
-  if (isMasked || isUnknown) logFailure("tools", { operationId: `${spec?.namespace}.${spec?.name}` }, error);
+  if (isMasked || isUnknown) {
+    logFailure("tools", { operationId: `${spec?.namespace}.${spec?.name}`, requestId }, error);
+  }
   const text = native.messageForModel(isMasked ? `${mapped.code}: The operation failed` : messageOf(mapped));
   const short = native.shortenedText(text, false, Math.min(MAX_ERROR_BYTES, form.maxResultBytes)) ?? text;
   return { content: written([{ type: "text", text: short }], form), isError: true };

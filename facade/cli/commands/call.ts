@@ -1,8 +1,12 @@
 import { readFile } from "node:fs/promises";
-import { messageOf } from "../../border/text.js";
+import { messageOf, pointerToken } from "../../border/text.js";
+import { restored } from "../../call/wire-value.js";
 import type { ResponseEnvelope } from "../../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../../errors.js";
 import { subscribe } from "../../registry/subscribe.js";
+import { native, runtime } from "../../runtime.js";
+import type { ValueError } from "../../schema/compiled.js";
+import { formatValueErrors } from "../../schema/validation.js";
 import type { CallContext } from "../../types.js";
 import type { HubConfig } from "../config/hub.js";
 import { CommandError, EXIT, usageError } from "../exit-codes.js";
@@ -113,12 +117,48 @@ async function inputFrom(given: string | undefined, { interrupts }: Workplace): 
     : given.startsWith("@")
       ? fileText(given.slice(1))
       : given);
+  let input: unknown;
   try {
-    return JSON.parse(text);
+    input = JSON.parse(text);
   } catch (error) {
-    const message = `The input is not JSON: ${messageOf(error)}${text === given ? meantBy(given) : ""}`;
-    throw new CommandError(EXIT.INVALID, "VALIDATION_ERROR", message);
+    throw invalidInput(`The input is not JSON: ${messageOf(error)}${text === given ? meantBy(given) : ""}`);
   }
+  refuseWhatWouldChange(text, input);
+  return restored(input);
+}
+
+/** Refuses numbers that JavaScript cannot hold, and binary data that is not base64, as the doors of a server do. */
+function refuseWhatWouldChange(text: string, input: unknown): void {
+  let errors: ValueError[] = [];
+  try {
+    // It reads objects only, and an input may be anything.
+    new native.ToolProjection(runtime, "{}", "json-schema").readArguments(`{"input":${text}}`);
+  } catch (error) {
+    errors = Object((error as CallError).details).errors ?? [];
+  }
+  // It has no path for these.
+  const infinite = pathOfInfinite(input);
+  const found =
+    infinite === undefined
+      ? errors.map(({ path, message }) => ({ path: path.replace("/input", ""), message }))
+      : [{ path: infinite, message: "Expected a number that JavaScript can hold" }];
+  if (found.length > 0) {
+    throw invalidInput(`The input is refused:\n${formatValueErrors(found)}`, { errors: found });
+  }
+}
+
+function pathOfInfinite(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null)
+    return Math.abs(value as number) === Infinity ? "" : undefined;
+  for (const [key, inner] of Object.entries(value)) {
+    const path = pathOfInfinite(inner);
+    if (path !== undefined) return `/${pointerToken(key)}${path}`;
+  }
+  return undefined;
+}
+
+function invalidInput(message: string, details?: unknown): CommandError {
+  return new CommandError(EXIT.INVALID, InfrastructureErrorCode.VALIDATION_ERROR, message, details);
 }
 
 /** What to write instead of an input that is not JSON: for `folder=x`, the same as JSON. */
@@ -148,7 +188,7 @@ async function standardInput(): Promise<string> {
   return text;
 }
 
-/** Whoever is refused is told how to be somebody. */
+/** Adds to a refusal how to call with an identity. */
 function withHint(error: unknown, { options }: Workplace, { identities }: HubConfig): unknown {
   const isDenied = error instanceof CallError && error.code === InfrastructureErrorCode.ACCESS_DENIED;
   if (!isDenied || options.has("as")) return error;

@@ -53,18 +53,55 @@ export async function serveCommand(at: Workplace): Promise<number> {
 }
 
 /** Checks everything that needs no network and starts no program. */
-async function check(config: HubConfig, { tls }: ServeOptions, at: Workplace): Promise<number> {
+async function check(config: HubConfig, options: ServeOptions, at: Workplace): Promise<number> {
   const { file, sources } = config;
   const { terminal } = at;
   for (const source of sources) source.config();
-  for (const [name, path] of Object.entries(tls ?? {})) {
+  for (const [name, path] of Object.entries(options.tls ?? {})) {
     if (!existsSync(path)) throw configError(`${file}: tls.${name}: there is no file ${path}`);
   }
   await withSources(at, config, async (local) => refuseProblems(local, file), isLocalDocument);
+  for (const warning of listenerWarnings(options)) terminal.note(`Warning: ${warning}`);
   const names = sources.map(({ name }) => name);
   if (terminal.isJson) await terminal.printJson({ file, sources: names });
   else await terminal.print(`${file} is right: ${counted(names.length, "source")} (${names.join(", ")})`);
   return EXIT.OK;
+}
+
+/** What a server would warn of at its start (`listener_warnings` in `crates/operations-serve/src/service.rs`). */
+function listenerWarnings({
+  host = "127.0.0.1",
+  port = 0,
+  tokens,
+  anonymous,
+  allowedHosts,
+}: ServeOptions): string[] {
+  if (isLoopback(host)) return [];
+  const name = host.includes(":") ? `[${host}]` : host;
+  const names = ["*", name, `${name}:${port}`];
+  const isAllowed = allowedHosts?.some((allowed) =>
+    ["0.0.0.0", "::"].includes(host)
+      ? !isLoopback(allowed.replace(/:\d+$/, ""))
+      : names.includes(allowed.toLowerCase()) ||
+        (allowed.startsWith("*.") && host.endsWith(allowed.slice(1))),
+  );
+  return [
+    ...(tokens === undefined && anonymous !== true
+      ? [
+          `Everyone who can reach ${name} may call every open operation: nothing says who callers are. Set tokens, or anonymous: true if this is intended`,
+        ]
+      : []),
+    ...(isAllowed
+      ? []
+      : [
+          `The server would listen on ${name}, but allowedHosts refuses requests for this address with 403. Set allowedHosts to the names and addresses that clients use`,
+        ]),
+  ];
+}
+
+/** Whether a name or an address means the machine itself. */
+function isLoopback(name: string): boolean {
+  return /^(127(\.\d+){3}|\[?::1\]?|(.+\.)?localhost)$/i.test(name);
 }
 
 function isLocalDocument(source: Source): boolean {
