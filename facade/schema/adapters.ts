@@ -84,7 +84,14 @@ export const defaultAdapter: LibraryAdapter = {
  * ```
  */
 export function zodAdapter(): LibraryAdapter {
-  return libraryAdapter(ZOD, () => import("zod"));
+  return libraryAdapter(ZOD, async () => {
+    // Here and not by the caller: a bundler goes on without a package that is imported in a `try`.
+    try {
+      return await import("zod");
+    } catch (error) {
+      throw cannotLoad(ZOD, error);
+    }
+  });
 }
 
 /**
@@ -98,22 +105,22 @@ export function zodAdapter(): LibraryAdapter {
  * ```
  */
 export function valibotAdapter(): LibraryAdapter {
-  return libraryAdapter(VALIBOT, () => import("@valibot/to-json-schema"));
+  return libraryAdapter(VALIBOT, async () => {
+    try {
+      return await import("@valibot/to-json-schema");
+    } catch (error) {
+      throw cannotLoad(VALIBOT, error);
+    }
+  });
 }
 
 function libraryAdapter(library: Library, load: () => Promise<object>): LibraryAdapter {
   let write: JsonSchemaExport | undefined;
   return {
     async init() {
-      if (write !== undefined) return;
-      try {
-        write = library.exportOf((await load()) as Record<string, unknown>);
-        if (write === undefined) throw new Error("this version has no JSON Schema export");
-      } catch (error) {
-        throw failed(
-          `${library.adapter}: cannot load its optional peer (npm install ${library.packages}): ${messageOf(error)}`,
-          error,
-        );
+      write ??= library.exportOf((await load()) as Record<string, unknown>);
+      if (write === undefined) {
+        throw cannotLoad(library, new Error("this version has no JSON Schema export"));
       }
     },
     toTypeBox(schema, mode = "input") {
@@ -128,6 +135,13 @@ function libraryAdapter(library: Library, load: () => Promise<object>): LibraryA
       return fromStandard(schema, mode, write);
     },
   };
+}
+
+function cannotLoad({ adapter, packages }: Library, error: unknown): CallError {
+  return failed(
+    `${adapter}: cannot load its optional peer (npm install ${packages}): ${messageOf(error)}`,
+    error,
+  );
 }
 
 function fromTypeBox(schema: unknown): TSchema | undefined {
