@@ -146,7 +146,7 @@ function refused(failures: readonly string[]): Error {
   const advice = ADVICE.find(([pattern]) => pattern.test(text))?.[1];
   return new Error(
     [
-      `${PACKAGE} has found its native binary, but it does not load (${where}):`,
+      `${PACKAGE} cannot load its native binary (${where}):`,
       ...failures.map((line) => `  ${line}`),
       advice ??
         "It may be damaged, or made for another system: delete node_modules and install again, here and not in a copy.",

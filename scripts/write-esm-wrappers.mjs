@@ -43,10 +43,10 @@ for (const [name, text] of Object.entries(REGISTRIES)) writeFileSync(join(root, 
 // source, and other tools by another.
 for (const conditions of Object.values(exports)) {
   if (typeof conditions === "string") continue;
-  const implementation = conditions.require.default;
+  const implementation = conditions.require;
   const names = Object.keys(require(join(root, implementation)));
   writeFileSync(
-    join(root, conditions.import.default),
+    join(root, conditions.import),
     [
       'import "#typebox-registries";',
       `import implementation from "${implementation.replace("./dist/", "./")}";`,
