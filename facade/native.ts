@@ -119,6 +119,10 @@ const where = `${platform}, Node-API ${process.versions.napi ?? "unknown"}`;
 /** What to do about a native binary that is there and does not load, by what the system says. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [
+    /require is not defined|Dynamic require of/,
+    'The program is bundled as an ES module, which has no `require`. Bundle as CommonJS, or begin the bundle with: import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+  ],
+  [
     /\bffi access\b|--allow-ffi/i,
     "Deno has to be started with --allow-ffi (and --allow-read, --allow-env, --allow-sys).",
   ],
