@@ -27,15 +27,20 @@ const greet = defineOperation({
   handler: ({ name }) => ({ greeting: `Hello ${name}` }),
 });
 
-async function main() {
+export async function main(print = console.log) {
   const registry = createRegistry([greet]);
   const { data } = await registry.execute("demo.greet", { name: "Anna" });
-  console.log(data.greeting);
+  print(data.greeting);
   await assert.rejects(registry.execute("demo.greet", { name: "Ada" }), { code: "VALIDATION_ERROR" });
 
   const server = await serve(registry, { port: 0, doors: { http: true, explorer: true } });
   const imported = new OperationRegistry();
-  imported.registerAll(FromOpenAPI(toOpenAPI(registry, { title: "Demo", version: "1" }), { namespace: "remote", baseUrl: `${server.url}/api` }));
+  imported.registerAll(
+    FromOpenAPI(toOpenAPI(registry, { title: "Demo", version: "1" }), {
+      namespace: "remote",
+      baseUrl: `${server.url}/api`,
+    }),
+  );
   const [id] = imported.list().map((spec) => `${spec.namespace}.${spec.name}`);
   const answer = await imported.execute(id, { name: "Otto" }, {});
   assert.deepEqual(answer.data, { greeting: "Hello Otto" });
@@ -47,7 +52,7 @@ async function main() {
   assert.equal(found.notes.length, 1);
   await closeMCPClient(client);
   await server.close();
-  console.log("built ok");
+  print("built ok");
 }
 
-main();
+if (process.env.NEXT_RUNTIME === undefined) main();
