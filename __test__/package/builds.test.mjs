@@ -16,6 +16,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { createServer as createHttpServer } from "node:http";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -303,6 +304,32 @@ describe("built from the packed tarballs", () => {
     });
     for (const file of fileList) cpSync(join(project, file), join(folder, file));
     return [node, join(folder, "program.mjs")];
+  });
+
+  it("an agent with MCP servers, tools of the AI SDK and spilled results runs as one binary", {
+    timeout: 120_000,
+  }, async () => {
+    const guarded = createHttpServer((_, response) => response.writeHead(401).end()).listen(0, "127.0.0.1");
+    await once(guarded, "listening");
+    const mcp = {
+      notes: { type: "local", command: [node, join(root, "examples", "mcp-server.mjs")] },
+      broken: { type: "local", command: [join(out, "no-such-program")] },
+      mail: { type: "remote", url: `http://127.0.0.1:${guarded.address().port}/mcp` },
+      off: { type: "local", command: ["never"], enabled: false },
+    };
+    const [program, config] = [join(out, "agent"), join(out, "agent.json")];
+    writeFileSync(config, JSON.stringify({ mcp }));
+    try {
+      await tool("bun", ["build", "--compile", "agent.mjs", "--outfile", program]);
+      const { text } = await printed(program, [config], out);
+      const { status, said, spilled } = JSON.parse(text);
+      assert.deepEqual(status, { notes: "connected", broken: "failed", mail: "needs_auth" });
+      assert.match(said, /Post the letter/);
+      assert.match(said, /a line of a file/);
+      assert.deepEqual(spilled, { bytes: 170_000, preview: true });
+    } finally {
+      guarded.close();
+    }
   });
 
   it("Next: a route runs in the standalone server", { timeout: 120_000 }, async () => {

@@ -2,6 +2,7 @@
 // libraries are optional: they are loaded by `init()`, and by a registry that is given such a schema.
 
 import type { TSchema } from "@sinclair/typebox";
+import { loadLibrary } from "../border/host.js";
 import { isRecord } from "../border/options.js";
 import { messageOf } from "../border/text.js";
 import { CallError, failed, invalid } from "../errors.js";
@@ -84,14 +85,7 @@ export const defaultAdapter: LibraryAdapter = {
  * ```
  */
 export function zodAdapter(): LibraryAdapter {
-  return libraryAdapter(ZOD, async () => {
-    // Here and not by the caller: a bundler goes on without a package that is imported in a `try`.
-    try {
-      return await import("zod");
-    } catch (error) {
-      throw cannotLoad(ZOD, error);
-    }
-  });
+  return libraryAdapter(ZOD);
 }
 
 /**
@@ -105,22 +99,22 @@ export function zodAdapter(): LibraryAdapter {
  * ```
  */
 export function valibotAdapter(): LibraryAdapter {
-  return libraryAdapter(VALIBOT, async () => {
-    try {
-      return await import("@valibot/to-json-schema");
-    } catch (error) {
-      throw cannotLoad(VALIBOT, error);
-    }
-  });
+  return libraryAdapter(VALIBOT);
 }
 
-function libraryAdapter(library: Library, load: () => Promise<object>): LibraryAdapter {
+function libraryAdapter(library: Library): LibraryAdapter {
   let write: JsonSchemaExport | undefined;
   return {
     async init() {
-      write ??= library.exportOf((await load()) as Record<string, unknown>);
-      if (write === undefined) {
-        throw cannotLoad(library, new Error("this version has no JSON Schema export"));
+      if (write !== undefined) return;
+      try {
+        write = library.exportOf(await load(library.module));
+        if (write === undefined) throw new Error("this version has no JSON Schema export");
+      } catch (error) {
+        throw failed(
+          `${library.adapter}: cannot load its optional peer (npm install ${library.packages}): ${messageOf(error)}`,
+          error,
+        );
       }
     },
     toTypeBox(schema, mode = "input") {
@@ -137,11 +131,14 @@ function libraryAdapter(library: Library, load: () => Promise<object>): LibraryA
   };
 }
 
-function cannotLoad({ adapter, packages }: Library, error: unknown): CallError {
-  return failed(
-    `${adapter}: cannot load its optional peer (npm install ${packages}): ${messageOf(error)}`,
-    error,
-  );
+/** The ES modules of a library, which are those that most programs use. Bundlers do not see this import: what they put into a
+ * bundle is behind `loadLibrary`. Bun 1.4 runs the modules of Zod in a wrong order where a bundle has both kinds of `import`. */
+async function load(module: Library["module"]): Promise<Record<string, unknown>> {
+  try {
+    return await import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ module);
+  } catch {
+    return loadLibrary(module) as Record<string, unknown>;
+  }
 }
 
 function fromTypeBox(schema: unknown): TSchema | undefined {
