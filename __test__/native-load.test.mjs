@@ -81,11 +81,19 @@ describe("the platform package", () => {
     assert.match(text, /--omit=optional/);
   });
 
+  const permission = ["--permission", "--experimental-permission"].find((each) =>
+    process.allowedNodeEnvironmentFlags.has(each),
+  );
+
+  it("with permission for addons and for the folder of the program, the package loads", () => {
+    const code = `require(${JSON.stringify(root)})`;
+    const flags = [permission, "--allow-addons", `--allow-fs-read=${root}`];
+    const { status, stderr } = spawnSync(process.execPath, [...flags, "-e", code], { encoding: "utf8" });
+    assert.equal(status, 0, stderr);
+  });
+
   it("without permission to load addons, the missing flag is named", () => {
-    const flag = ["--permission", "--experimental-permission"].find((each) =>
-      process.allowedNodeEnvironmentFlags.has(each),
-    );
-    const text = load(root, { flags: [flag, "--allow-fs-read=*"] });
+    const text = load(root, { flags: [permission, "--allow-fs-read=*"] });
     assert.match(text, /cannot load its native binary .*\n.*loading addons is disabled/);
     assert.match(text, /--allow-addons/);
   });

@@ -70,7 +70,7 @@ function* candidates(): Generator<[from: string, load: () => Attempt]> {
   for (const triple of triples) {
     // A bundle may have no folder that it knows of.
     const file = typeof __dirname === "string" ? join(__dirname, "..", `operations.${triple}.node`) : "";
-    if (existsSync(file)) yield [file, () => loadFile(file)];
+    if (exists(file)) yield [file, () => loadFile(file)];
     yield [`${PACKAGE}-${triple}`, () => loadPackage(triple)];
   }
 }
@@ -98,9 +98,18 @@ function found(loaded: unknown): Attempt {
 /** Whether the C library of this system is musl. The report that knows takes milliseconds, so it is asked only where musl is
  * installed at all, as it may be on a system with glibc. */
 function isMusl(): boolean {
-  if (!["x86_64", "aarch64"].some((arch) => existsSync(`/lib/ld-musl-${arch}.so.1`))) return false;
+  if (!["x86_64", "aarch64"].some((arch) => exists(`/lib/ld-musl-${arch}.so.1`))) return false;
   const report = process.report?.getReport?.() as { header?: { glibcVersionRuntime?: string } } | undefined;
   return report !== undefined && report.header?.glibcVersionRuntime === undefined;
+}
+
+/** Node 20 throws where its permission model does not allow a look. */
+function exists(file: string): boolean {
+  try {
+    return existsSync(file);
+  } catch {
+    return false;
+  }
 }
 
 /** Single executables of Node say `ERR_UNKNOWN_BUILTIN_MODULE`: they can only load what is in Node. */
