@@ -11,7 +11,7 @@ const entries = Object.entries(JSON.parse(readFileSync(`${root}package.json`, "u
 );
 /** Every exported name once, with what it stands for and where it is imported from. */
 function exportedNames() {
-  const files = entries.map(([, conditions]) => `${root}${conditions.import.types.slice(2)}`);
+  const files = entries.map(([, conditions]) => `${root}${conditions.types.import.slice(2)}`);
   const program = ts.createProgram(files, options);
   const checker = program.getTypeChecker();
   const found = new Map();

@@ -3,8 +3,10 @@ import { writeNativeLog } from "./logging.js";
 import { loadNative } from "./native.js";
 import { VERSION } from "./version.js";
 
+const loaded = loadNative();
+
 /** The compiled addon. */
-export const native = loadNative();
+export const { native } = loaded;
 
 /** The native state of this JavaScript environment: one for each process or worker thread, however
  * often and in whichever module format the package is imported. */
@@ -13,7 +15,7 @@ export const runtime = new native.Runtime(makeCallError, writeNativeLog);
 const { version } = runtime;
 if (version !== VERSION) {
   throw new Error(
-    `@alkdev/operations ${VERSION} has found a native binary of version ${version}. Both must be of one version. ` +
+    `@alkdev/operations ${VERSION} has found a native binary of version ${version} (${loaded.from}). Both must be of one version. ` +
       "Delete node_modules and install again; in a clone, run `npm run build`. If the lock file names two versions, update both packages.",
   );
 }

@@ -1,4 +1,4 @@
-// The entries for the export conditions `browser` and `workerd`: the facade without native code, as ES modules that share
+// The entries for the export conditions `workerd`, `edge-light` and `browser`: the facade without native code, as ES modules that share
 // their classes, and as CommonJS for those who still need it (Jest with jsdom). What an entry has in Node and cannot have
 // here is a function that says why.
 
@@ -32,7 +32,7 @@ export function browserEntries() {
   const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   return Object.values(exports)
     .filter((conditions) => conditions.browser !== undefined)
-    .map((conditions) => /^\.\/dist\/([\w-]+)\.js$/.exec(conditions.require.default)[1]);
+    .map((conditions) => /^\.\/dist\/([\w-]+)\.js$/.exec(conditions.require)[1]);
 }
 
 const common = {

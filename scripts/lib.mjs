@@ -276,15 +276,18 @@ export function buildFacade() {
   writeFileSync(stamp.file, stamp.expected);
 }
 
-/** Compiles the explorer, and puts everything that its page needs into one folder. */
+/** Compiles the explorer, and puts everything that its page needs into one folder, and what is in the folder into a module. */
 function buildExplorer() {
   const [source, target] = [join(root, "explorer"), join(root, "dist", "explorer")];
-  // What is in the folder is served.
+  // What is in the folder is part of the page.
   rmSync(target, { recursive: true, force: true });
   compile("explorer");
   for (const name of readdirSync(source).filter((name) => /\.(html|css|svg)$/.test(name))) {
     copyFileSync(join(source, name), join(target, name));
   }
+  const files = readdirSync(target).map((name) => ({ name, text: readFileSync(join(target, name), "utf8") }));
+  const text = `module.exports = ${JSON.stringify(files, undefined, 1)};\n`;
+  writeFileSync(join(root, "dist", "serve", "explorer-files.js"), text);
 }
 
 export function ensureDirectory(path) {

@@ -13,7 +13,7 @@ export async function makeReference({ check = false } = {}) {
   // The main entry first. The paths that export the same objects would only repeat it.
   const entries = Object.entries(exports)
     .filter(([path, conditions]) => typeof conditions !== "string" && !path.startsWith("./from-"))
-    .map(([, { require }]) => join(root, require.types));
+    .map(([, { types }]) => join(root, types.require));
   const app = await Application.bootstrap({
     name: `@alkdev/operations ${version}`,
     entryPoints: entries,

@@ -13,6 +13,10 @@ const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 // TypeBox's ES module and CommonJS builds have registries of their own, so the wrappers hand in theirs. The registries are
 // three of the 200 files that make up TypeBox, and loading all takes longer than everything of ours. package.json says who
 // gets which of these, under "imports".
+const TRACED = (other) => `
+// Which of the two files is loaded is up to the Node that runs the program: whoever copies what it imports takes both.
+export const traced = () => import("./typebox-registries-${other}.mjs");
+`;
 const REGISTRIES = {
   // Bundlers need to see what is imported, and give a program the one copy that is in the bundle.
   "typebox-registries.mjs": `import { FormatRegistry, TypeRegistry } from "@sinclair/typebox";
@@ -25,7 +29,7 @@ registries.useTypeBox({ FormatRegistry, TypeRegistry });
   "typebox-registries-sync.mjs": `import registries from "./schema/registries.js";
 
 registries.useEsModule(import.meta.resolve("@sinclair/typebox"));
-`,
+${TRACED("async")}`,
   "typebox-registries-async.mjs": `import registries from "./schema/registries.js";
 
 let typebox;
@@ -35,7 +39,7 @@ try {
   typebox = await import("@sinclair/typebox");
 }
 registries.useTypeBox(typebox);
-`,
+${TRACED("sync")}`,
 };
 for (const [name, text] of Object.entries(REGISTRIES)) writeFileSync(join(root, "dist", name), text);
 
@@ -43,10 +47,10 @@ for (const [name, text] of Object.entries(REGISTRIES)) writeFileSync(join(root, 
 // source, and other tools by another.
 for (const conditions of Object.values(exports)) {
   if (typeof conditions === "string") continue;
-  const implementation = conditions.require.default;
+  const implementation = conditions.require;
   const names = Object.keys(require(join(root, implementation)));
   writeFileSync(
-    join(root, conditions.import.default),
+    join(root, conditions.import),
     [
       'import "#typebox-registries";',
       `import implementation from "${implementation.replace("./dist/", "./")}";`,

@@ -1,4 +1,4 @@
-// The export conditions `browser` and `workerd`: every name of every entry is there; what cannot work says why.
+// The export conditions `workerd`, `edge-light` and `browser`: every name of every entry is there; what cannot work says why.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -86,17 +86,19 @@ const WORKING = [
 
 describe("the entries without native code", () => {
   for (const [path, conditions] of entries) {
-    it(`${path} is offered to browsers and to workerd`, () => {
-      assert.ok(conditions.browser, "package.json: exports needs the condition browser");
-      assert.deepEqual(conditions.workerd, conditions.browser);
+    it(`${path} without native code is offered to workers at the edge first, and to browsers after server runtimes`, () => {
       // The first that fits is taken.
-      assert.deepEqual(Object.keys(conditions).slice(0, 2), ["browser", "workerd"]);
+      const order = ["types", "workerd", "edge-light", "node", "bun", "deno", "browser", "import", "require"];
+      assert.deepEqual(Object.keys(conditions), order);
+      for (const name of ["workerd", "edge-light"]) assert.deepEqual(conditions[name], conditions.browser);
+      const native = { import: conditions.import, require: conditions.require };
+      for (const name of ["node", "bun", "deno"]) assert.deepEqual(conditions[name], native);
     });
 
     it(`${path} has the names that it has in Node, in both module formats`, async () => {
       const inNode = Object.keys(await import(specifier(path))).sort();
       const list = `console.log(JSON.stringify(Object.keys(entry).sort()))`;
-      const asModule = await printed(`import * as entry from "${specifier(path)}"; ${list}`, "browser");
+      const asModule = await printed(`import * as entry from "${specifier(path)}"; ${list}`, "edge-light");
       assert.deepEqual(JSON.parse(asModule), inNode);
       const required = `const entry = require("${specifier(path)}"); ${list}`;
       assert.deepEqual(JSON.parse(await printed(required, "workerd", "commonjs")), inNode);
@@ -115,13 +117,18 @@ describe("the entries without native code", () => {
         }
       }
       console.log(JSON.stringify({ working: working.sort(), refusals }));`;
-    const { working, refusals } = JSON.parse(await printed(program, "browser"));
+    const { working, refusals } = JSON.parse(await printed(program, "edge-light"));
     assert.deepEqual(working, WORKING);
     assert.ok(refusals.length >= 20, `${refusals.length} refusals`);
     for (const [name, message] of refusals) {
       assert.match(message, new RegExp(`^${name} is not available here, because .+: .+[^.]$`));
       assert.ok(!message.includes(". "), "one sentence");
     }
+  });
+
+  it("a server runtime that is started with the condition browser gets the native entry", async () => {
+    const program = `import { FromOpenAPI } from "@alkdev/operations"; console.log(FromOpenAPI.name)`;
+    assert.equal(await printed(program, "browser"), "FromOpenAPI\n");
   });
 
   it("the entries without native code share one CallError", async () => {
@@ -133,10 +140,10 @@ describe("the entries without native code", () => {
     const asModule = `
       import { CallError } from "@alkdev/operations";
       import { serve } from "@alkdev/operations/serve"; ${check}`;
-    assert.equal(await printed(asModule, "browser"), expected);
+    assert.equal(await printed(asModule, "edge-light"), expected);
     const required = `
       const { CallError } = require("@alkdev/operations");
       const { serve } = require("@alkdev/operations/serve"); ${check}`;
-    assert.equal(await printed(required, "browser", "commonjs"), expected);
+    assert.equal(await printed(required, "workerd", "commonjs"), expected);
   });
 });

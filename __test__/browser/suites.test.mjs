@@ -43,7 +43,7 @@ const SUITES = {
 /** What the test runner prints about a file. */
 function report(file) {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  const args = ["--conditions=browser", "--test", "--test-reporter=tap", join(folder, file)];
+  const args = ["--conditions=workerd", "--test", "--test-reporter=tap", join(folder, file)];
   return new Promise((resolve) => {
     execFile(process.execPath, args, { env, maxBuffer: 64 * 1024 * 1024 }, (_, stdout) => resolve(stdout));
   });

@@ -34,7 +34,22 @@ export function fromBase64(text: string): Uint8Array {
   return new Uint8Array(Buffer.from(text, "base64"));
 }
 
-/** Loads a library that is an optional peer, at once. */
-export function loadLibrary(name: string): unknown {
-  return require(name);
+/** Loads a library that is an optional peer, at once. Each `require` is literal and has a `try` of its own: bundlers take the
+ * libraries that are installed, and go on without the others. */
+export function loadLibrary(name: "zod" | "@valibot/to-json-schema"): unknown {
+  let failure: unknown;
+  if (name === "zod") {
+    try {
+      return require("zod");
+    } catch (error) {
+      failure = error;
+    }
+  } else {
+    try {
+      return require("@valibot/to-json-schema");
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
 }

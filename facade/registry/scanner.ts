@@ -133,7 +133,8 @@ async function scanFolder(path: string, scan: Scan, depth: number): Promise<void
 async function scanFile(path: string, found: RegisteredOperation[]): Promise<void> {
   let module: { default?: unknown };
   try {
-    module = (await import(pathToFileURL(path).href)) as { default?: unknown };
+    const { href } = pathToFileURL(path);
+    module = await import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ href);
   } catch (error) {
     log.warn(`Skipped ${path}: it could not be imported: ${messageOf(error)}${advice(path, error)}`, {
       path,

@@ -2,6 +2,7 @@
 // libraries are optional: they are loaded by `init()`, and by a registry that is given such a schema.
 
 import type { TSchema } from "@sinclair/typebox";
+import { loadLibrary } from "../border/host.js";
 import { isRecord } from "../border/options.js";
 import { messageOf } from "../border/text.js";
 import { CallError, failed, invalid } from "../errors.js";
@@ -84,7 +85,7 @@ export const defaultAdapter: LibraryAdapter = {
  * ```
  */
 export function zodAdapter(): LibraryAdapter {
-  return libraryAdapter(ZOD, () => import("zod"));
+  return libraryAdapter(ZOD);
 }
 
 /**
@@ -98,16 +99,16 @@ export function zodAdapter(): LibraryAdapter {
  * ```
  */
 export function valibotAdapter(): LibraryAdapter {
-  return libraryAdapter(VALIBOT, () => import("@valibot/to-json-schema"));
+  return libraryAdapter(VALIBOT);
 }
 
-function libraryAdapter(library: Library, load: () => Promise<object>): LibraryAdapter {
+function libraryAdapter(library: Library): LibraryAdapter {
   let write: JsonSchemaExport | undefined;
   return {
     async init() {
       if (write !== undefined) return;
       try {
-        write = library.exportOf((await load()) as Record<string, unknown>);
+        write = library.exportOf(await load(library.module));
         if (write === undefined) throw new Error("this version has no JSON Schema export");
       } catch (error) {
         throw failed(
@@ -128,6 +129,16 @@ function libraryAdapter(library: Library, load: () => Promise<object>): LibraryA
       return fromStandard(schema, mode, write);
     },
   };
+}
+
+/** The ES modules of a library, which are those that most programs use. Bundlers do not see this import: what they put into a
+ * bundle is behind `loadLibrary`. Bun 1.4 runs the modules of Zod in a wrong order where a bundle has both kinds of `import`. */
+async function load(module: Library["module"]): Promise<Record<string, unknown>> {
+  try {
+    return await import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ module);
+  } catch {
+    return loadLibrary(module) as Record<string, unknown>;
+  }
 }
 
 function fromTypeBox(schema: unknown): TSchema | undefined {

@@ -107,21 +107,27 @@ function loadEsModule(url: string): void {
   }
 }
 
-const ownRequire = createRequire(__filename);
+// An ES module bundle has no `__filename`.
+const ownRequire = createRequire(typeof __filename === "string" ? __filename : process.execPath);
 
 function loadedCommonJsCopy(): TypeBoxModule | undefined {
-  const module = ownRequire.cache[commonJsPath()];
+  const path = commonJsPath();
+  if (path === undefined) return copies.length === 0 ? commonJsCopy() : undefined;
+  const module = ownRequire.cache[path];
   return module?.loaded ? (module.exports as TypeBoxModule) : undefined;
 }
 
 let resolvedPath: string | undefined;
 
-function commonJsPath(): string {
-  resolvedPath ??= ownRequire.resolve("@sinclair/typebox");
+/** Where the copy that `require` gives is; nothing in a bundle, which has its own. */
+function commonJsPath(): string | undefined {
+  try {
+    resolvedPath ??= ownRequire.resolve("@sinclair/typebox");
+  } catch {}
   return resolvedPath;
 }
 
-/** The copy that `require` gives, loaded if need be. */
+/** The copy that `require` gives, loaded if need be. A literal name: bundlers put in what the program itself uses. */
 export function commonJsCopy(): TypeBoxModule {
-  return ownRequire("@sinclair/typebox") as TypeBoxModule;
+  return require("@sinclair/typebox") as TypeBoxModule;
 }

@@ -108,7 +108,7 @@ export interface Library {
   /** What to install for its export. */
   readonly packages: string;
   /** The module with the export. */
-  readonly module: string;
+  readonly module: Parameters<typeof loadLibrary>[0];
   /** The export in that module; nothing if it has none. */
   exportOf(module: Record<string, unknown>): JsonSchemaExport | undefined;
 }

@@ -1,0 +1,100 @@
+// What is said when the native binary is missing, or is there and does not load.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const folder = mkdtempSync(join(tmpdir(), "operations-load-"));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** What loading the package in a folder prints to standard error. */
+function load(from, { env = {}, flags = [] } = {}) {
+  const code = `require(${JSON.stringify(join(from, "dist", "index.js"))})`;
+  const options = { encoding: "utf8", env: { ...process.env, ...env } };
+  const { status, stderr } = spawnSync(process.execPath, [...flags, "-e", code], options);
+  assert.notEqual(status, 0);
+  return stderr;
+}
+
+/** The package as it is installed, with a platform package for each system that throws this text when it is loaded. */
+function installed(name, thrown) {
+  const modules = join(folder, name, "node_modules");
+  mkdirSync(join(modules, "@alkdev"), { recursive: true });
+  cpSync(join(root, "dist"), join(folder, name, "dist"), { recursive: true });
+  for (const scope of ["@sinclair", "@logtape"]) {
+    symlinkSync(join(root, "node_modules", scope), join(modules, scope), "junction");
+  }
+  const { platform, arch } = process;
+  const abi = { linux: "-gnu", win32: "-msvc" }[platform] ?? "";
+  const platformPackage = `@alkdev/operations-${platform}-${arch}${abi}`;
+  if (thrown !== undefined) {
+    mkdirSync(join(modules, platformPackage));
+    writeFileSync(join(modules, platformPackage, "index.js"), `throw new Error(${JSON.stringify(thrown)})`);
+  }
+  return { at: join(folder, name), platformPackage };
+}
+
+describe("OPERATIONS_NATIVE_PATH", () => {
+  const file = (name, text) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  for (const [what, path, expected] of [
+    ["a file that is missing", join(folder, "missing.node"), /Cannot find module/],
+    ["a file that is no library", file("text.node", "text"), /does not|invalid|not a|too short|slice/i],
+    [
+      "a module that is something else",
+      file("other.js", "exports.a = 1"),
+      /not the native binary of @alkdev/,
+    ],
+  ]) {
+    it(`OPERATIONS_NATIVE_PATH with ${what} is refused with its path and the reason`, () => {
+      const text = load(root, { env: { OPERATIONS_NATIVE_PATH: path } });
+      const [, line] = /cannot load its native binary \(.*\):\r?\n(.*)/.exec(text) ?? assert.fail(text);
+      assert.ok(line.startsWith(`  OPERATIONS_NATIVE_PATH=${path}: `), line);
+      assert.match(line, expected);
+      assert.ok(!text.includes("no native binary for this platform"));
+    });
+  }
+});
+
+describe("the platform package", () => {
+  it("a platform package for another C library is named with the reason and what to do", () => {
+    const reason = "libc.musl-x86_64.so.1: cannot open shared object file: No such file or directory";
+    const { at, platformPackage } = installed("libc", reason);
+    const text = load(at);
+    assert.ok(text.includes(`  ${platformPackage}: ${reason}`), text);
+    assert.match(text, /another C library than that of this system/);
+    assert.ok(!text.includes("no native binary for this platform"));
+  });
+
+  it("a platform package that is not installed is named with what to do", () => {
+    const { at, platformPackage } = installed("none");
+    const text = load(at);
+    assert.match(text, /has no native binary for this platform/);
+    assert.ok(text.includes(`The package that is missing: ${platformPackage}`), text);
+    assert.match(text, /--omit=optional/);
+  });
+
+  const permission = ["--permission", "--experimental-permission"].find((each) =>
+    process.allowedNodeEnvironmentFlags.has(each),
+  );
+
+  it("with permission for addons and for the folder of the program, the package loads", () => {
+    const code = `require(${JSON.stringify(root)})`;
+    const flags = [permission, "--allow-addons", `--allow-fs-read=${root}`];
+    const { status, stderr } = spawnSync(process.execPath, [...flags, "-e", code], { encoding: "utf8" });
+    assert.equal(status, 0, stderr);
+  });
+
+  it("without permission to load addons, the missing flag is named", () => {
+    const text = load(root, { flags: [permission, "--allow-fs-read=*"] });
+    assert.match(text, /cannot load its native binary .*\n.*loading addons is disabled/);
+    assert.match(text, /--allow-addons/);
+  });
+});

@@ -1,0 +1,2 @@
+import "./sea-addon.mjs";
+import "./program.mjs";
