@@ -19,14 +19,15 @@ import {
   type Tracer,
   trace as traces,
 } from "@opentelemetry/api";
-import { aBoolean, anObject, checkedOptions, type Fields, group, refusal } from "../border/options.js";
-import { kindOf, messageOf } from "../border/text.js";
+import { aBoolean, anObject, checkedOptions, type Fields, group } from "../border/options.js";
+import { messageOf } from "../border/text.js";
 import { askForTrace, type Sent, type Stream, type TraceSource, traceIn } from "../border/trace.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { invalid, mapError } from "../errors.js";
+import { assertRegistry } from "../registry/assert-registry.js";
 import type { NativeSpans } from "../registry/native-reports.js";
 import { markVia } from "../registry/protocol-context.js";
-import { OperationRegistry } from "../registry/registry.js";
+import type { OperationRegistry } from "../registry/registry.js";
 import { sourceAbout } from "../registry/source-about.js";
 import type { Observer } from "../registry/watch.js";
 import type { CallReport, Middleware, MiddlewareCall } from "../registry/watch-types.js";
@@ -99,9 +100,7 @@ function run<T>(context: Context, work: () => T): T {
  * ```
  */
 export function instrument(registry: OperationRegistry, options: InstrumentOptions = {}): () => void {
-  if (!(registry instanceof OperationRegistry)) {
-    throw refusal("instrument: registry", `must be an OperationRegistry, not ${kindOf(registry)}`);
-  }
+  assertRegistry(registry, "instrument");
   const checked = checkedOptions<InstrumentOptions>(options, FIELDS, { prefix: "instrument: " });
   if (instrumented.has(registry)) {
     throw invalid(

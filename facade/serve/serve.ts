@@ -10,12 +10,13 @@ import { restored } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode, mapError } from "../errors.js";
 import { logger } from "../logging.js";
 import type { RegistryServer } from "../native-binding.js";
+import { assertRegistry } from "../registry/assert-registry.js";
 import { connectionStates } from "../registry/connection-state.js";
 import { logFailure } from "../registry/failure-log.js";
 import { lookAround } from "../registry/native-handler.js";
 import type { NativeTwin } from "../registry/native-twin.js";
 import { contextFromOutside, type Via } from "../registry/protocol-context.js";
-import { OperationRegistry } from "../registry/registry.js";
+import type { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import type { OperationSpec } from "../types.js";
 import { describeMcp, ToldRules } from "./describe.js";
@@ -122,9 +123,7 @@ type AskedOther =
  */
 export async function serve(registry: OperationRegistry, options: ServeOptions): Promise<Served> {
   const checked = checkedServe(options);
-  if (!(registry instanceof OperationRegistry)) {
-    throw new CallError(InfrastructureErrorCode.VALIDATION_ERROR, "serve: an OperationRegistry is needed");
-  }
+  assertRegistry(registry, "serve");
   const offered = new Offered(registry, checked);
   try {
     const url = await keepAliveDuring(offered.native.listen(checked.host ?? "127.0.0.1", checked.port ?? 0));

@@ -40,9 +40,10 @@ import { restored } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import type { HubPeer, HubConnection as Native } from "../native-binding.js";
+import { assertRegistry } from "../registry/assert-registry.js";
 import type { Connection } from "../registry/connection-state.js";
 import { lookAround, type NativeWork } from "../registry/native-handler.js";
-import { OperationRegistry } from "../registry/registry.js";
+import type { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 
 /**
@@ -338,9 +339,7 @@ class Transport implements HubTransport, Peer {
 
   readonly serve = async (registry: OperationRegistry, options: HubServeOptions = {}): Promise<HubOffer> => {
     const checked = checkedOptions<HubServeOptions>(options, SERVE_FIELDS, { prefix: "serve: " });
-    if (!(registry instanceof OperationRegistry)) {
-      throw invalidServe(`the registry must be an OperationRegistry, not ${kindOf(registry)}`);
-    }
+    assertRegistry(registry, "serve");
     if (this.#registry === registry) {
       await this.#served;
       return this.#offer();
