@@ -20,6 +20,7 @@ import {
   required,
 } from "../border/options.js";
 import { PendingWork } from "../border/pending-work.js";
+import { aFileToRead } from "../border/permission.js";
 import { Answers, type AnswersOptions } from "../call/answers.js";
 import { type Described, describeAll, describedText } from "../call/described.js";
 import type { CallRequestedEvent } from "../call/events.js";
@@ -241,7 +242,7 @@ const FIELDS: Fields<NatsOptions> = {
     token: aSecret,
     nkey: aSecret,
     credentials: aSecret,
-    credentialsFile: aString,
+    credentialsFile: aFileToRead,
   }),
   maxWaiting: aSize,
   waitOnFirstConnect: aBoolean,
@@ -251,7 +252,12 @@ const SERVE_FIELDS: Fields<NatsServeOptions> = {
   overrun: aCount,
   verifyIdentity: aFunction,
 };
-const tlsFields = group<NatsTls>({ caFile: aString, certFile: aString, keyFile: aString, first: aBoolean });
+const tlsFields = group<NatsTls>({
+  caFile: aFileToRead,
+  certFile: aFileToRead,
+  keyFile: aFileToRead,
+  first: aBoolean,
+});
 
 /**
  * Connects to NATS. Nothing is started before this is called.

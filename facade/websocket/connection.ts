@@ -12,7 +12,6 @@ import {
   anObject,
   aSecret,
   aSize,
-  aString,
   type Check,
   checkedOptions,
   type Fields,
@@ -22,6 +21,7 @@ import {
   required,
 } from "../border/options.js";
 import { PendingWork } from "../border/pending-work.js";
+import { aFileToRead } from "../border/permission.js";
 import { kindOf, messageOf } from "../border/text.js";
 import { Answers } from "../call/answers.js";
 import { type DiscoveredOperation, describeAll, readDescriptions } from "../call/described.js";
@@ -251,7 +251,7 @@ const FIELDS: Fields<HubOptions> = {
   maxWaiting: aSize,
   maxFrameBytes: aSize,
   heartbeat: aDuration,
-  caFile: aString,
+  caFile: aFileToRead,
 };
 const SERVE_FIELDS: Fields<HubServeOptions> = { concurrency: aSize, queue: aCount, overrun: aCount };
 
