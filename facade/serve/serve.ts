@@ -131,8 +131,18 @@ export async function serve(registry: OperationRegistry, options: ServeOptions):
   } catch (error) {
     // Nobody looks after it any more.
     await offered.close(0);
-    throw error;
+    throw await sharedPortHint(error);
   }
+}
+
+/** Workers of `node:cluster` cannot share a port of native code: Node shares those that its own servers open. */
+async function sharedPortHint(error: unknown): Promise<unknown> {
+  if (!(error instanceof CallError) || Object(error.details).reason !== "address-in-use") return error;
+  const { default: cluster } = await import("node:cluster");
+  if (!cluster.isWorker) return error;
+  const hint =
+    "Workers of node:cluster share a port through node:http: createServer(toNodeListener(createHandler(registry, options))).listen(port)";
+  return new CallError(error.code, `${error.message}. ${hint}`, error.details);
 }
 
 /** A registry on the native side, and what it asks of us. */
