@@ -1,14 +1,7 @@
+import type { ForBoth } from "./schema-types.js";
 import { Type } from "./type-builder.js";
 
-/**
- * Who may call an operation.
- *
- * @example
- * ```ts
- * Value.Check(AccessControlSchema, { requiredScopes: ["tasks:read"] }); // true
- * ```
- */
-export const AccessControlSchema = Type.Object(
+const accessControlSchema = Type.Object(
   {
     requiredScopes: Type.Array(Type.String(), { description: "Scopes of which the caller needs all" }),
     requiredScopesAny: Type.Optional(
@@ -27,7 +20,17 @@ export const AccessControlSchema = Type.Object(
   { description: "What an operation demands of its caller" },
 );
 
-export const IdentitySchema = Type.Object(
+/**
+ * Who may call an operation.
+ *
+ * @example
+ * ```ts
+ * Value.Check(AccessControlSchema, { requiredScopes: ["tasks:read"] }); // true
+ * ```
+ */
+export const AccessControlSchema: ForBoth<typeof accessControlSchema> = accessControlSchema;
+
+const identitySchema = Type.Object(
   {
     id: Type.String({ description: "Who it is" }),
     scopes: Type.Array(Type.String(), { description: "What they may do in general" }),
@@ -40,8 +43,20 @@ export const IdentitySchema = Type.Object(
   { description: "Who calls" },
 );
 
+export const IdentitySchema: ForBoth<typeof identitySchema> = identitySchema;
+
 /** A schema of any library: which ones are understood is for the registry's adapter to say. */
 const schema = (description: string) => Type.Object({}, { description });
+
+const errorDefinitionSchema = Type.Object(
+  {
+    code: Type.String({ minLength: 1, description: "The code that callers branch on" }),
+    description: Type.Optional(Type.String({ description: "When it happens" })),
+    schema: Type.Optional(Type.Unknown({ description: "The shape of the error's details" })),
+    httpStatus: Type.Optional(Type.Number({ description: "The HTTP status that stands for it" })),
+  },
+  { description: "An error that an operation announces" },
+);
 
 /**
  * An error that an operation declares.
@@ -51,15 +66,7 @@ const schema = (description: string) => Type.Object({}, { description });
  * Value.Check(ErrorDefinitionSchema, { code: "NOT_FOUND", httpStatus: 404 });
  * ```
  */
-export const ErrorDefinitionSchema = Type.Object(
-  {
-    code: Type.String({ minLength: 1, description: "The code that callers branch on" }),
-    description: Type.Optional(Type.String({ description: "When it happens" })),
-    schema: Type.Optional(Type.Unknown({ description: "The shape of the error's details" })),
-    httpStatus: Type.Optional(Type.Number({ description: "The HTTP status that stands for it" })),
-  },
-  { description: "An error that an operation announces" },
-);
+export const ErrorDefinitionSchema: ForBoth<typeof errorDefinitionSchema> = errorDefinitionSchema;
 
 const specProperties = {
   name: Type.String({ minLength: 1, description: "Name within the namespace" }),
@@ -73,9 +80,9 @@ const specProperties = {
   tags: Type.Optional(Type.Array(Type.String(), { description: "Words to find it by" })),
   inputSchema: schema("What the operation takes"),
   outputSchema: schema("What the operation gives"),
-  accessControl: AccessControlSchema,
+  accessControl: accessControlSchema,
   errorSchemas: Type.Optional(
-    Type.Array(ErrorDefinitionSchema, { description: "How the operation may fail" }),
+    Type.Array(errorDefinitionSchema, { description: "How the operation may fail" }),
   ),
   visibility: Type.Optional(
     Type.Union([Type.Literal("external"), Type.Literal("internal")], {
@@ -111,6 +118,10 @@ const specProperties = {
   ),
 };
 
+const operationSpecSchema = Type.Object(specProperties, {
+  description: "An operation without its handler",
+});
+
 /**
  * An operation without its handler.
  *
@@ -119,9 +130,12 @@ const specProperties = {
  * Value.Check(OperationSpecSchema, registry.getSpec("demo.greet")); // true
  * ```
  */
-export const OperationSpecSchema = Type.Object(specProperties, {
-  description: "An operation without its handler",
-});
+export const OperationSpecSchema: ForBoth<typeof operationSpecSchema> = operationSpecSchema;
+
+const operationDefinitionSchema = Type.Object(
+  { ...specProperties, handler: Type.Unknown({ description: "The function that does the work" }) },
+  { description: "An operation with its handler" },
+);
 
 /**
  * An operation with its handler.
@@ -131,24 +145,13 @@ export const OperationSpecSchema = Type.Object(specProperties, {
  * Value.Check(OperationDefinitionSchema, registry.get("demo.greet")); // true
  * ```
  */
-export const OperationDefinitionSchema = Type.Object(
-  { ...specProperties, handler: Type.Unknown({ description: "The function that does the work" }) },
-  { description: "An operation with its handler" },
-);
+export const OperationDefinitionSchema: ForBoth<typeof operationDefinitionSchema> = operationDefinitionSchema;
 
-/**
- * The context of a call.
- *
- * @example
- * ```ts
- * Value.Check(OperationContextSchema, { requestId: "r-1" }); // true
- * ```
- */
-export const OperationContextSchema = Type.Object(
+const operationContextSchema = Type.Object(
   {
     requestId: Type.Optional(Type.String({ description: "Id of this call" })),
     parentRequestId: Type.Optional(Type.String({ description: "Id of the call that made this one" })),
-    identity: Type.Optional(IdentitySchema),
+    identity: Type.Optional(identitySchema),
     trusted: Type.Optional(Type.Boolean({ description: "Access control is skipped" })),
     metadata: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), { description: "Whatever the caller adds" }),
@@ -159,3 +162,13 @@ export const OperationContextSchema = Type.Object(
   },
   { description: "What a handler learns about its call" },
 );
+
+/**
+ * The context of a call.
+ *
+ * @example
+ * ```ts
+ * Value.Check(OperationContextSchema, { requestId: "r-1" }); // true
+ * ```
+ */
+export const OperationContextSchema: ForBoth<typeof operationContextSchema> = operationContextSchema;

@@ -89,3 +89,52 @@ describe("formats and kinds that are registered with a fork", () => {
     assert.match(stderr, /the kind "Even", .* call useTypeBox\(fork\)/);
   });
 });
+
+describe("types, where no optional peer is installed", () => {
+  const CHECKED = (typebox) => `
+    import { FromSchema, OperationSpecSchema, ResponseEnvelopeSchema } from "@alkdev/operations";
+    import { instrument } from "@alkdev/operations/otel";
+    import { type Static, Type } from "${typebox}";
+    import { Value } from "${typebox}/value";
+    void instrument;
+    void Value.Check(OperationSpecSchema, {});
+    void Type.Object({ a: FromSchema({}) });
+    const envelope: unknown = {};
+    if (Value.Check(ResponseEnvelopeSchema, envelope)) void envelope.meta.source;
+    const meta = { source: "local", operationId: "a.b", timestamp: 1 } as const;
+    const typed: Static<typeof ResponseEnvelopeSchema> = { data: 1, meta };
+    // @ts-expect-error no such property
+    void typed.nope;`;
+
+  for (const [name, typeboxes] of [
+    ["fit TypeBox", ["@sinclair/typebox"]],
+    ["fit the fork and TypeBox", ["@alkdev/typebox", "@sinclair/typebox"]],
+  ]) {
+    it(name, async (t) => {
+      const folder = realpathSync(mkdtempSync(join(tmpdir(), "operations-types-")));
+      t.after(() => rmSync(folder, { recursive: true, force: true }));
+      const modules = join(folder, "node_modules");
+      const operations = join(modules, "@alkdev", "operations");
+      mkdirSync(join(modules, "@sinclair"), { recursive: true });
+      cpSync(join(root, "package.json"), join(operations, "package.json"));
+      cpSync(join(root, "index.d.ts"), join(operations, "index.d.ts"));
+      cpSync(join(root, "dist"), join(operations, "dist"), {
+        recursive: true,
+        filter: (path) => !/\.(js|mjs|cjs|map)$/.test(path),
+      });
+      for (const each of typeboxes) cpSync(typebox, join(modules, each), { recursive: true });
+      symlinkSync(join(root, "node_modules", "@types"), join(modules, "@types"), "junction");
+      const files = typeboxes.map((each, i) => {
+        writeFileSync(join(folder, `${i}.mts`), CHECKED(each));
+        return `${i}.mts`;
+      });
+      const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
+      const options = "--noEmit --strict --target es2022 --module nodenext --lib ES2023 --types node".split(
+        " ",
+      );
+      const { stdout, code } = await runNode([tsc, ...options, ...files], { cwd: folder, timeout: 120_000 });
+      assert.equal(stdout, "");
+      assert.equal(code, 0);
+    });
+  }
+});

@@ -1,4 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+// biome-ignore lint/suspicious/noTsIgnore: for the declarations: where the peer is not installed, its types are `any`
+/** @ts-ignore */
 import {
   type Attributes,
   type Context,
