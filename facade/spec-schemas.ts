@@ -30,7 +30,7 @@ const accessControlSchema = Type.Object(
  */
 export const AccessControlSchema: ForBoth<typeof accessControlSchema> = accessControlSchema;
 
-const identitySchema = Type.Object(
+export const IdentitySchema = Type.Object(
   {
     id: Type.String({ description: "Who it is" }),
     scopes: Type.Array(Type.String(), { description: "What they may do in general" }),
@@ -42,8 +42,6 @@ const identitySchema = Type.Object(
   },
   { description: "Who calls" },
 );
-
-export const IdentitySchema: ForBoth<typeof identitySchema> = identitySchema;
 
 /** A schema of any library: which ones are understood is for the registry's adapter to say. */
 const schema = (description: string) => Type.Object({}, { description });
@@ -151,7 +149,7 @@ const operationContextSchema = Type.Object(
   {
     requestId: Type.Optional(Type.String({ description: "Id of this call" })),
     parentRequestId: Type.Optional(Type.String({ description: "Id of the call that made this one" })),
-    identity: Type.Optional(identitySchema),
+    identity: Type.Optional(IdentitySchema),
     trusted: Type.Optional(Type.Boolean({ description: "Access control is skipped" })),
     metadata: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), { description: "Whatever the caller adds" }),

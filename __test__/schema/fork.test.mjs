@@ -92,12 +92,13 @@ describe("formats and kinds that are registered with a fork", () => {
 
 describe("types, where no optional peer is installed", () => {
   const CHECKED = (typebox) => `
-    import { FromSchema, OperationSpecSchema, ResponseEnvelopeSchema } from "@alkdev/operations";
+    import { CallEventMap, FromSchema, OperationSpecSchema, ResponseEnvelopeSchema } from "@alkdev/operations";
     import { instrument } from "@alkdev/operations/otel";
     import { type Static, Type } from "${typebox}";
     import { Value } from "${typebox}/value";
     void instrument;
     void Value.Check(OperationSpecSchema, {});
+    void Value.Check(CallEventMap["call.requested"], {});
     void Type.Object({ a: FromSchema({}) });
     const envelope: unknown = {};
     if (Value.Check(ResponseEnvelopeSchema, envelope)) void envelope.meta.source;
