@@ -1,3 +1,4 @@
+import type { ForBoth } from "./schema-types.js";
 import { Type } from "./type-builder.js";
 
 const AnnotationsSchema = Type.Object(
@@ -18,15 +19,7 @@ const blockExtras = {
   _meta: Type.Optional(ExtensionsSchema),
 };
 
-/**
- * One content block of an MCP result.
- *
- * @example
- * ```ts
- * Value.Check(MCPContentBlockSchema, { type: "text", text: "hello" }); // true
- * ```
- */
-export const MCPContentBlockSchema = Type.Union(
+const mcpContentBlockSchema = Type.Union(
   [
     Type.Object({ type: Type.Literal("text"), text: Type.String(), ...blockExtras }),
     Type.Object({
@@ -66,6 +59,16 @@ export const MCPContentBlockSchema = Type.Union(
   { description: "A content block of an MCP tool result" },
 );
 
+/**
+ * One content block of an MCP result.
+ *
+ * @example
+ * ```ts
+ * Value.Check(MCPContentBlockSchema, { type: "text", text: "hello" }); // true
+ * ```
+ */
+export const MCPContentBlockSchema: ForBoth<typeof mcpContentBlockSchema> = mcpContentBlockSchema;
+
 const notes = Type.Optional(
   Type.Array(Type.Object({ path: Type.String(), message: Type.String() }), {
     description: "What normalisation filled in, replaced, or could not correct",
@@ -84,15 +87,7 @@ const spill = Type.Optional(
   ),
 );
 
-/**
- * `meta` of a result that was made in this process.
- *
- * @example
- * ```ts
- * Value.Check(LocalResponseMetaSchema, envelope.meta);
- * ```
- */
-export const LocalResponseMetaSchema = Type.Object(
+const localResponseMetaSchema = Type.Object(
   {
     source: Type.Literal("local"),
     operationId: Type.String({ description: "namespace.name of the operation" }),
@@ -104,14 +99,16 @@ export const LocalResponseMetaSchema = Type.Object(
 );
 
 /**
- * `meta` of an HTTP response, or of one event of a stream.
+ * `meta` of a result that was made in this process.
  *
  * @example
  * ```ts
- * Value.Check(HTTPResponseMetaSchema, envelope.meta);
+ * Value.Check(LocalResponseMetaSchema, envelope.meta);
  * ```
  */
-export const HTTPResponseMetaSchema = Type.Object(
+export const LocalResponseMetaSchema: ForBoth<typeof localResponseMetaSchema> = localResponseMetaSchema;
+
+const httpResponseMetaSchema = Type.Object(
   {
     source: Type.Literal("http"),
     statusCode: Type.Number({ description: "HTTP status" }),
@@ -136,18 +133,20 @@ export const HTTPResponseMetaSchema = Type.Object(
 );
 
 /**
- * `meta` of an MCP tool result.
+ * `meta` of an HTTP response, or of one event of a stream.
  *
  * @example
  * ```ts
- * Value.Check(MCPResponseMetaSchema, envelope.meta);
+ * Value.Check(HTTPResponseMetaSchema, envelope.meta);
  * ```
  */
-export const MCPResponseMetaSchema = Type.Object(
+export const HTTPResponseMetaSchema: ForBoth<typeof httpResponseMetaSchema> = httpResponseMetaSchema;
+
+const mcpResponseMetaSchema = Type.Object(
   {
     source: Type.Literal("mcp"),
     isError: Type.Boolean({ description: "The tool ran and says that it failed" }),
-    content: Type.Array(MCPContentBlockSchema, { description: "All content blocks" }),
+    content: Type.Array(mcpContentBlockSchema, { description: "All content blocks" }),
     structuredContent: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), {
         description: "The structured result, as the server sent it",
@@ -161,6 +160,21 @@ export const MCPResponseMetaSchema = Type.Object(
 );
 
 /**
+ * `meta` of an MCP tool result.
+ *
+ * @example
+ * ```ts
+ * Value.Check(MCPResponseMetaSchema, envelope.meta);
+ * ```
+ */
+export const MCPResponseMetaSchema: ForBoth<typeof mcpResponseMetaSchema> = mcpResponseMetaSchema;
+
+const responseMetaSchema = Type.Union(
+  [localResponseMetaSchema, httpResponseMetaSchema, mcpResponseMetaSchema],
+  { description: "Where a result came from, told apart by source" },
+);
+
+/**
  * `meta` of any result.
  *
  * @example
@@ -168,9 +182,14 @@ export const MCPResponseMetaSchema = Type.Object(
  * Value.Check(ResponseMetaSchema, envelope.meta);
  * ```
  */
-export const ResponseMetaSchema = Type.Union(
-  [LocalResponseMetaSchema, HTTPResponseMetaSchema, MCPResponseMetaSchema],
-  { description: "Where a result came from, told apart by source" },
+export const ResponseMetaSchema: ForBoth<typeof responseMetaSchema> = responseMetaSchema;
+
+const responseEnvelopeSchema = Type.Object(
+  {
+    data: Type.Unknown({ description: "What the operation produced" }),
+    meta: responseMetaSchema,
+  },
+  { description: "A result and where it came from" },
 );
 
 /**
@@ -181,10 +200,4 @@ export const ResponseMetaSchema = Type.Union(
  * Value.Check(ResponseEnvelopeSchema, JSON.parse(text));
  * ```
  */
-export const ResponseEnvelopeSchema = Type.Object(
-  {
-    data: Type.Unknown({ description: "What the operation produced" }),
-    meta: ResponseMetaSchema,
-  },
-  { description: "A result and where it came from" },
-);
+export const ResponseEnvelopeSchema: ForBoth<typeof responseEnvelopeSchema> = responseEnvelopeSchema;

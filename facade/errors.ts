@@ -44,6 +44,11 @@ export declare namespace InfrastructureErrorCode {
  */
 export type CallErrorCode = InfrastructureErrorCode | (string & {});
 
+/** On every `CallError` of every copy of the package in this process. */
+const CALL_ERROR = Symbol.for("@alkdev/operations.CallError");
+/** On errors whose messages were not written for callers. */
+const INTERNAL = Symbol.for("@alkdev/operations.internal");
+
 /**
  * The error of a failed call: a `code` to branch on, a `message` to show, and `details`.
  *
@@ -64,10 +69,19 @@ export class CallError extends Error {
 
   static {
     // On the prototype and not enumerable, as on the built-in error classes.
-    Object.defineProperty(CallError.prototype, "name", {
-      value: "CallError",
-      configurable: true,
-      writable: true,
+    Object.defineProperties(CallError.prototype, {
+      name: { value: "CallError", configurable: true, writable: true },
+      [CALL_ERROR]: { value: true },
+    });
+    const isInstance = Function.prototype[Symbol.hasInstance];
+    // Errors of a second copy of the package are `CallError`s too.
+    Object.defineProperty(CallError, Symbol.hasInstance, {
+      value(this: unknown, value: unknown) {
+        return (
+          isInstance.call(this, value) ||
+          (this === CallError && isNativeError(value) && CALL_ERROR in Object(value))
+        );
+      },
     });
   }
 }
@@ -107,17 +121,13 @@ export function mapError(error: unknown, errorSchemas?: readonly ErrorDefinition
   return new CallError(InfrastructureErrorCode.UNKNOWN_ERROR, raw, { raw });
 }
 
-/** Errors whose messages were not written for callers. */
-const internalErrors = new WeakSet<CallError>();
-
 /** Marks an error whose message was not written for its caller, as that of an exception. Doors mask it. */
 export function markInternal(error: CallError): CallError {
-  internalErrors.add(error);
-  return error;
+  return Object.defineProperty(error, INTERNAL, { value: true });
 }
 
 export function isInternal(error: CallError): boolean {
-  return internalErrors.has(error);
+  return INTERNAL in error;
 }
 
 /** What `call.error` says about that; nothing where it goes without saying. As `CallError::internal_flag` in

@@ -115,3 +115,16 @@ export type ValueAfter<T> = [T] extends [AnySchema] ? Loose<SchemaOutput<T>> : T
 // would take the compiler six times as long. `NoInfer` would hide them too, and editors would show it.
 export type HandlerInput<S extends AnySchema> = [Loose<SchemaOutput<S>>][S extends unknown ? 0 : never];
 export type HandlerOutput<S extends AnySchema> = [Loose<SchemaInput<S>>][S extends unknown ? 0 : never];
+
+// biome-ignore lint/suspicious/noTsIgnore: for the declarations: where the fork is not installed, this is `any`
+/** @ts-ignore */
+type ForkSchema = import("@alkdev/typebox").TSchema;
+
+/** The symbols by which the fork knows a schema; all else it has in common with TypeBox. In a function, because a condition
+ * about a type that could not be found is itself such a type. */
+type ForkTags = (() => 0) extends () => ForkSchema
+  ? unknown
+  : Pick<ForkSchema, Extract<keyof ForkSchema, symbol>>;
+
+/** A schema that can be handed to TypeBox, and to its fork `@alkdev/typebox` where that is installed. */
+export type ForBoth<T> = T & ForkTags;

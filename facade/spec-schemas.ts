@@ -1,14 +1,7 @@
+import type { ForBoth } from "./schema-types.js";
 import { Type } from "./type-builder.js";
 
-/**
- * Who may call an operation.
- *
- * @example
- * ```ts
- * Value.Check(AccessControlSchema, { requiredScopes: ["tasks:read"] }); // true
- * ```
- */
-export const AccessControlSchema = Type.Object(
+const accessControlSchema = Type.Object(
   {
     requiredScopes: Type.Array(Type.String(), { description: "Scopes of which the caller needs all" }),
     requiredScopesAny: Type.Optional(
@@ -27,6 +20,16 @@ export const AccessControlSchema = Type.Object(
   { description: "What an operation demands of its caller" },
 );
 
+/**
+ * Who may call an operation.
+ *
+ * @example
+ * ```ts
+ * Value.Check(AccessControlSchema, { requiredScopes: ["tasks:read"] }); // true
+ * ```
+ */
+export const AccessControlSchema: ForBoth<typeof accessControlSchema> = accessControlSchema;
+
 export const IdentitySchema = Type.Object(
   {
     id: Type.String({ description: "Who it is" }),
@@ -43,15 +46,7 @@ export const IdentitySchema = Type.Object(
 /** A schema of any library: which ones are understood is for the registry's adapter to say. */
 const schema = (description: string) => Type.Object({}, { description });
 
-/**
- * An error that an operation declares.
- *
- * @example
- * ```ts
- * Value.Check(ErrorDefinitionSchema, { code: "NOT_FOUND", httpStatus: 404 });
- * ```
- */
-export const ErrorDefinitionSchema = Type.Object(
+const errorDefinitionSchema = Type.Object(
   {
     code: Type.String({ minLength: 1, description: "The code that callers branch on" }),
     description: Type.Optional(Type.String({ description: "When it happens" })),
@@ -60,6 +55,16 @@ export const ErrorDefinitionSchema = Type.Object(
   },
   { description: "An error that an operation announces" },
 );
+
+/**
+ * An error that an operation declares.
+ *
+ * @example
+ * ```ts
+ * Value.Check(ErrorDefinitionSchema, { code: "NOT_FOUND", httpStatus: 404 });
+ * ```
+ */
+export const ErrorDefinitionSchema: ForBoth<typeof errorDefinitionSchema> = errorDefinitionSchema;
 
 const specProperties = {
   name: Type.String({ minLength: 1, description: "Name within the namespace" }),
@@ -73,9 +78,9 @@ const specProperties = {
   tags: Type.Optional(Type.Array(Type.String(), { description: "Words to find it by" })),
   inputSchema: schema("What the operation takes"),
   outputSchema: schema("What the operation gives"),
-  accessControl: AccessControlSchema,
+  accessControl: accessControlSchema,
   errorSchemas: Type.Optional(
-    Type.Array(ErrorDefinitionSchema, { description: "How the operation may fail" }),
+    Type.Array(errorDefinitionSchema, { description: "How the operation may fail" }),
   ),
   visibility: Type.Optional(
     Type.Union([Type.Literal("external"), Type.Literal("internal")], {
@@ -111,6 +116,10 @@ const specProperties = {
   ),
 };
 
+const operationSpecSchema = Type.Object(specProperties, {
+  description: "An operation without its handler",
+});
+
 /**
  * An operation without its handler.
  *
@@ -119,9 +128,12 @@ const specProperties = {
  * Value.Check(OperationSpecSchema, registry.getSpec("demo.greet")); // true
  * ```
  */
-export const OperationSpecSchema = Type.Object(specProperties, {
-  description: "An operation without its handler",
-});
+export const OperationSpecSchema: ForBoth<typeof operationSpecSchema> = operationSpecSchema;
+
+const operationDefinitionSchema = Type.Object(
+  { ...specProperties, handler: Type.Unknown({ description: "The function that does the work" }) },
+  { description: "An operation with its handler" },
+);
 
 /**
  * An operation with its handler.
@@ -131,20 +143,9 @@ export const OperationSpecSchema = Type.Object(specProperties, {
  * Value.Check(OperationDefinitionSchema, registry.get("demo.greet")); // true
  * ```
  */
-export const OperationDefinitionSchema = Type.Object(
-  { ...specProperties, handler: Type.Unknown({ description: "The function that does the work" }) },
-  { description: "An operation with its handler" },
-);
+export const OperationDefinitionSchema: ForBoth<typeof operationDefinitionSchema> = operationDefinitionSchema;
 
-/**
- * The context of a call.
- *
- * @example
- * ```ts
- * Value.Check(OperationContextSchema, { requestId: "r-1" }); // true
- * ```
- */
-export const OperationContextSchema = Type.Object(
+const operationContextSchema = Type.Object(
   {
     requestId: Type.Optional(Type.String({ description: "Id of this call" })),
     parentRequestId: Type.Optional(Type.String({ description: "Id of the call that made this one" })),
@@ -159,3 +160,13 @@ export const OperationContextSchema = Type.Object(
   },
   { description: "What a handler learns about its call" },
 );
+
+/**
+ * The context of a call.
+ *
+ * @example
+ * ```ts
+ * Value.Check(OperationContextSchema, { requestId: "r-1" }); // true
+ * ```
+ */
+export const OperationContextSchema: ForBoth<typeof operationContextSchema> = operationContextSchema;

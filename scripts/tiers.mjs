@@ -12,6 +12,7 @@ const SLOW = {
     "recipes",
     "reference",
     "type-errors",
+    "schema/fork",
     "tools/ai-sdk-types",
   ],
 };

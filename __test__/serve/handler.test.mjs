@@ -140,7 +140,7 @@ describe("createHandler", () => {
     ]) {
       assert.throws(() => createHandler(registry, options), { code: "VALIDATION_ERROR", message });
     }
-    assert.throws(() => createHandler({}, { doors: { http: true } }), /an OperationRegistry is needed/);
+    assert.throws(() => createHandler({}, { doors: { http: true } }), /must be an OperationRegistry/);
   });
 
   it("createHandler takes no requests after close, and does not wait for those that were aborted", async () => {

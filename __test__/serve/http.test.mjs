@@ -518,7 +518,7 @@ describe("a server", () => {
     ]) {
       await assert.rejects(serve(registry, options), { code: "VALIDATION_ERROR", message });
     }
-    await assert.rejects(serve({}, { doors: { http: true } }), /an OperationRegistry is needed/);
+    await assert.rejects(serve({}, { doors: { http: true } }), /must be an OperationRegistry/);
     await assert.rejects(serve(registry, { doors: { http: true }, port }), (error) => {
       assert.equal(error.details.reason, "address-in-use");
       return error.code === "EXECUTION_ERROR";

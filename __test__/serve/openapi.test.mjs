@@ -265,7 +265,7 @@ describe("toOpenAPI", () => {
   it("toOpenAPI says what is wrong with its options", () => {
     const registry = registryOf(search);
     for (const [args, message] of [
-      [[{}, INFO], "toOpenAPI: an OperationRegistry is needed"],
+      [[{}, INFO], "toOpenAPI: registry must be an OperationRegistry, not an object"],
       [[registry], "toOpenAPI: info must be an object, not undefined"],
       [[registry, { title: "x" }], "toOpenAPI: info.version must be a string, not undefined"],
       [[registry, INFO, { version: "3.0" }], 'toOpenAPI: version must be "3.1" or "3.2", not "3.0"'],

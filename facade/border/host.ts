@@ -1,8 +1,10 @@
 // What the runtime gives and the language does not. Where there is no Node, `browser/host.ts` stands in for this file
 // (`scripts/build-browser.mjs`), so nothing that a browser needs may import a module of Node's directly.
 
+import { AsyncResource } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { channel } from "node:diagnostics_channel";
+import { setImmediate } from "node:timers";
 import { setImmediate as turn } from "node:timers/promises";
 import { types } from "node:util";
 
@@ -18,7 +20,7 @@ export const isNativeError: (value: unknown) => boolean = types.isNativeError;
 /** Resolves when the event loop has turned. */
 export const nextTurn: () => Promise<void> = turn;
 
-/** Calls back when the event loop comes round. */
+/** Calls back when the event loop comes round: by the clock of the process, whatever a test puts in the place of timers. */
 export const onNextTurn: (callback: () => void) => void = setImmediate;
 
 /** Warns the operator of the process. */
@@ -32,6 +34,30 @@ export function toBase64(bytes: Uint8Array): string {
 
 export function fromBase64(text: string): Uint8Array {
   return new Uint8Array(Buffer.from(text, "base64"));
+}
+
+const noContext = new AsyncResource("operations");
+// The package may be loaded in the context of a request. Node keeps what was entered there on the resource: up to 22 by the
+// first of these names, from 24 on by the second.
+for (const store of Object.getOwnPropertySymbols(noContext)) {
+  if (store.description === "kResourceStore" || store.description === "context_frame")
+    Reflect.deleteProperty(noContext, store);
+}
+
+/** Does work in an empty async context. Native code calls a function in the context in which it was given it; from Node 24
+ * on, in none. */
+export function withoutContext<T, A extends unknown[]>(work: (...args: A) => T, ...args: A): T {
+  return noContext.runInAsyncScope(work, undefined, ...args);
+}
+
+/** Does work in an async context of its own: what it enters there, nothing else sees. */
+export function inOwnContext(work: () => void): void {
+  new AsyncResource("operations").runInAsyncScope(work);
+}
+
+/** A function that runs in the async context of now. */
+export function inThisContext<T extends (...args: never[]) => unknown>(run: T): T {
+  return AsyncResource.bind(run as () => unknown) as T;
 }
 
 /** Loads a library that is an optional peer, at once. Each `require` is literal and has a `try` of its own: bundlers take the

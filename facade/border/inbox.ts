@@ -4,6 +4,7 @@
 import { CallError, markInternal } from "../errors.js";
 import { logger } from "../logging.js";
 import { native } from "../runtime.js";
+import { inOwnContext, onNextTurn, withoutContext } from "./host.js";
 import { messageOf } from "./text.js";
 
 /** What is taken at a time: JSON; in an array, if something goes beside it. */
@@ -72,14 +73,14 @@ export class Inbox {
   /** Takes everything, however much it is. */
   drain(): void {
     for (let batch = this.mailbox.take(); batch !== null; batch = this.mailbox.take()) {
-      deliver(batch, this.#receiver);
+      withoutContext(deliver, batch, this.#receiver);
     }
   }
 
   /** Takes what is there. Of much, a part at a time: the event loop has other work too. */
   #take(): void {
     const batch = this.mailbox.take();
-    if (batch !== null && deliver(batch, this.#receiver)) setImmediate(this.#drain);
+    if (batch !== null && withoutContext(deliver, batch, this.#receiver)) onNextTurn(this.#drain);
   }
 }
 
@@ -93,7 +94,9 @@ function deliver(batch: Batch, receiver: Receiver): boolean {
     const item = items[i] as Item;
     try {
       const value = contentOf(item, item.length === 4 ? batch[++attachments] : undefined);
-      receiver[KINDS[item[0]] as (typeof KINDS)[number]]?.(item[1], value, mayHoldBytes);
+      const kind = KINDS[item[0]] as (typeof KINDS)[number];
+      if (kind === "asked") inOwnContext(() => receiver.asked?.(item[1], value, mayHoldBytes));
+      else receiver[kind]?.(item[1], value, mayHoldBytes);
     } catch (error) {
       log.error(`What the native side had to tell could not be taken: ${messageOf(error)}`, {});
     }

@@ -126,8 +126,8 @@ export function texts(isName: (name: string) => boolean, what: string): Check {
   };
 }
 
-/** A time of before 26 April 1970, in milliseconds, is a duration that somebody took for a deadline. */
-export const LONGEST_DURATION = 1e10;
+/** A time of before 26 April 1970, in milliseconds, is a duration that was taken for a deadline. */
+const LONGEST_DURATION = 1e10;
 
 export const aString = must("a string", isString);
 /** A string that no message quotes. */
@@ -148,8 +148,8 @@ export const anything: Check = (value) => value;
 export const anObject = must("an object", isRecord);
 export const aSignal = must("an AbortSignal", (value) => value instanceof AbortSignal);
 
-/** Tests have clocks of their own, which may begin anywhere. */
-function isDuration(time: number): boolean {
+/** Whether a time is a duration by mistake. Tests have clocks of their own, which may begin anywhere. */
+export function isDuration(time: number): boolean {
   return time < LONGEST_DURATION && Date.now() >= LONGEST_DURATION;
 }
 

@@ -4,6 +4,7 @@
 import { CallError, invalid } from "../errors.js";
 import { onAbort } from "./abort.js";
 import { BriefMap } from "./brief-map.js";
+import { inThisContext } from "./host.js";
 import { Inbox, type Receiver } from "./inbox.js";
 import { keepAlive, letGo } from "./keep-alive.js";
 import { messageOf } from "./text.js";
@@ -78,7 +79,12 @@ export class PendingWork<Id extends number | string> implements Receiver {
       const { owner, signal } = work;
       const id = this.newId();
       const event = work.event as Waiter["event"];
-      this.wait(id, { owner, done: resolve as (value: unknown) => void, failed: reject, event });
+      this.wait(id, {
+        owner,
+        done: resolve as (value: unknown) => void,
+        failed: reject,
+        event: event && inThisContext(event),
+      });
       try {
         this.watch(id, signal, () => work.cancel?.(id));
         work.start(id);

@@ -1,5 +1,15 @@
 // What browsers and edge workers give: the counterpart of `border/host.ts`.
 
+// Jest's jsdom has no `TextEncoder`, and the logging library makes one when it is loaded. Node has it.
+if (typeof TextEncoder === "undefined" && typeof process === "object") {
+  const { TextEncoder } = process.getBuiltinModule?.("node:util") ?? {};
+  Object.defineProperty(globalThis, "TextEncoder", {
+    value: TextEncoder,
+    configurable: true,
+    writable: true,
+  });
+}
+
 /** Nobody can subscribe to a diagnostics channel here. */
 export function channel(_name: string): {
   readonly hasSubscribers: boolean;

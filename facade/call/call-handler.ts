@@ -16,6 +16,7 @@ import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, failed, isError, isInternal, mapError } from "../errors.js";
 import { logger } from "../logging.js";
 import { tookTooLong } from "../outcomes.js";
+import { refuseOtherCopy } from "../registry/assert-registry.js";
 import { tellOfOpenSources } from "../registry/open-sources.js";
 import { type Manner, markMetadata, SERVED, SERVED_FILES, type Via } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
@@ -148,6 +149,7 @@ const log = logger("call");
 export function buildCallHandler(config: CallHandlerConfig): CallHandler & { stats(): CallHandlerStats } {
   const checked = checkedOptions<CallHandlerConfig>(config, FIELDS, { prefix: "buildCallHandler: " });
   const { registry, callMap } = checked;
+  refuseOtherCopy(registry, "buildCallHandler: registry");
   const allowed: ReadonlySet<string> = new Set(checked.allowMetadata);
   tellOfOpenSources(registry);
   const { concurrency, perOperation, perCaller, timeout, verifyIdentity, queue = DEFAULT_QUEUE } = checked;

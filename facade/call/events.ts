@@ -1,6 +1,7 @@
 // The events of the call protocol, and their schemas.
 
 import { ResponseEnvelopeSchema } from "../envelope-schemas.js";
+import type { ForBoth } from "../schema-types.js";
 import { IdentitySchema } from "../spec-schemas.js";
 import { Type } from "../type-builder.js";
 import type { CallEventType } from "./event-types.js";
@@ -17,15 +18,7 @@ export const CALL_EVENT_TYPES = [
 
 const requestId = Type.String({ description: "Correlates the events of one call" });
 
-/**
- * The TypeBox schema of each event's payload.
- *
- * @example
- * ```ts
- * Value.Check(CallEventMap["call.requested"], message);
- * ```
- */
-export const CallEventMap = {
+const events = {
   "call.requested": Type.Object(
     {
       requestId,
@@ -72,6 +65,16 @@ export const CallEventMap = {
     { description: "A call has failed" },
   ),
 };
+
+/**
+ * The TypeBox schema of each event's payload.
+ *
+ * @example
+ * ```ts
+ * Value.Check(CallEventMap["call.requested"], message);
+ * ```
+ */
+export const CallEventMap: { [Event in keyof typeof events]: ForBoth<(typeof events)[Event]> } = events;
 
 /**
  * The same as `CallEventMap`, under its older name.

@@ -10,11 +10,11 @@ import {
   isString,
   isWhole,
 } from "../border/options.js";
-import { kindOf } from "../border/text.js";
 import { coalesced } from "../border/turns.js";
 import { CallError, failed, InfrastructureErrorCode, invalid } from "../errors.js";
+import { assertRegistry } from "../registry/assert-registry.js";
 import { traitsOf } from "../registry/handler-traits.js";
-import { OperationRegistry } from "../registry/registry.js";
+import type { OperationRegistry } from "../registry/registry.js";
 import type { Identity } from "../types.js";
 import { buildCallHandler, type CallHandlerConfig, type CallHandlerStats } from "./call-handler.js";
 import { type DiscoveredOperation, describeAll, readDescriptions, shownTo } from "./described.js";
@@ -171,9 +171,7 @@ class Transport implements PortTransport, Peer {
   // Functions of the object and not of its class, so that they can be taken out of it.
 
   readonly serve = async (registry: OperationRegistry, options: PortServeOptions = {}): Promise<void> => {
-    if (!(registry instanceof OperationRegistry)) {
-      throw invalid(`serve: the registry must be an OperationRegistry, not ${kindOf(registry)}`);
-    }
+    assertRegistry(registry, "serve");
     if (this.#serving?.registry === registry) return;
     if (this.#serving !== undefined) {
       throw invalid(

@@ -15,6 +15,7 @@ import {
   refusal,
   texts,
 } from "../border/options.js";
+import { assertPermitted } from "../border/permission.js";
 import { quoted } from "../border/text.js";
 import { accessRules, type ImportedAccessControl } from "../imported-access.js";
 import { logger } from "../logging.js";
@@ -284,6 +285,9 @@ export function describeConfig(
   const expanded: string[] = [];
   const expand = <T>(value: T, path: string): T => expandReferences(value, path, name, expanded);
   const { command, args, env, cwd, url, oauth } = config;
+  if (url === undefined && command !== undefined) {
+    assertPermitted("child", `MCP server '${name}': starting its command`);
+  }
   const headers = typeof config.headers === "function" ? undefined : config.headers;
   const described = {
     command: expand(command, "command"),

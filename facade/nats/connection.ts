@@ -20,7 +20,7 @@ import {
   required,
 } from "../border/options.js";
 import { PendingWork } from "../border/pending-work.js";
-import { kindOf } from "../border/text.js";
+import { aFileToRead } from "../border/permission.js";
 import { coalesced } from "../border/turns.js";
 import { Answers, type AnswersOptions } from "../call/answers.js";
 import { type Described, describeAll, describedText } from "../call/described.js";
@@ -33,11 +33,12 @@ import type { VerifyIdentity } from "../call/verify-identity.js";
 import { restored, wireText } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { NatsConnection as Native } from "../native-binding.js";
+import { assertRegistry } from "../registry/assert-registry.js";
 import type { Connection } from "../registry/connection-state.js";
 import { traitsOf } from "../registry/handler-traits.js";
 import { lookAround } from "../registry/native-handler.js";
 import type { Via } from "../registry/protocol-context.js";
-import { OperationRegistry } from "../registry/registry.js";
+import type { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import type { Identity } from "../types.js";
 import type { NatsCallMap } from "./call-map.js";
@@ -243,7 +244,7 @@ const FIELDS: Fields<NatsOptions> = {
     token: aSecret,
     nkey: aSecret,
     credentials: aSecret,
-    credentialsFile: aString,
+    credentialsFile: aFileToRead,
   }),
   maxWaiting: aSize,
   waitOnFirstConnect: aBoolean,
@@ -253,7 +254,12 @@ const SERVE_FIELDS: Fields<NatsServeOptions> = {
   overrun: aCount,
   verifyIdentity: aFunction,
 };
-const tlsFields = group<NatsTls>({ caFile: aString, certFile: aString, keyFile: aString, first: aBoolean });
+const tlsFields = group<NatsTls>({
+  caFile: aFileToRead,
+  certFile: aFileToRead,
+  keyFile: aFileToRead,
+  first: aBoolean,
+});
 
 /**
  * Connects to NATS. Nothing is started before this is called.
@@ -364,12 +370,7 @@ class Transport implements NatsTransport, Peer {
 
   readonly serve = async (registry: OperationRegistry, options: NatsServeOptions = {}): Promise<void> => {
     const checked = checkedOptions<NatsServeOptions>(options, SERVE_FIELDS, { prefix: "serve: " });
-    if (!(registry instanceof OperationRegistry)) {
-      throw new CallError(
-        InfrastructureErrorCode.VALIDATION_ERROR,
-        `serve: the registry must be an OperationRegistry, not ${kindOf(registry)}`,
-      );
-    }
+    assertRegistry(registry, "serve");
     const served = this.#served;
     const isFirst = served.registry === undefined;
     if (!isFirst && served.registry !== registry) {

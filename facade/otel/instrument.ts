@@ -1,4 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+// biome-ignore lint/suspicious/noTsIgnore: for the declarations: where the peer is not installed, its types are `any`
+/** @ts-ignore */
 import {
   type Attributes,
   type Context,
@@ -19,15 +21,16 @@ import {
   type Tracer,
   trace as traces,
 } from "@opentelemetry/api";
-import { aBoolean, anObject, checkedOptions, type Fields, group, refusal } from "../border/options.js";
-import { kindOf, messageOf } from "../border/text.js";
+import { aBoolean, anObject, checkedOptions, type Fields, group } from "../border/options.js";
+import { messageOf } from "../border/text.js";
 import { askForTrace, type Sent, type Stream, type TraceSource, traceIn } from "../border/trace.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { invalid, mapError } from "../errors.js";
+import { assertRegistry } from "../registry/assert-registry.js";
 import { traitsOf } from "../registry/handler-traits.js";
 import type { NativeSpans } from "../registry/native-reports.js";
 import { markVia } from "../registry/protocol-context.js";
-import { OperationRegistry } from "../registry/registry.js";
+import type { OperationRegistry } from "../registry/registry.js";
 import type { Observer } from "../registry/watch.js";
 import type { CallReport, Middleware, MiddlewareCall } from "../registry/watch-types.js";
 import type { OperationContext, OperationSpec } from "../types.js";
@@ -99,9 +102,7 @@ function run<T>(context: Context, work: () => T): T {
  * ```
  */
 export function instrument(registry: OperationRegistry, options: InstrumentOptions = {}): () => void {
-  if (!(registry instanceof OperationRegistry)) {
-    throw refusal("instrument: registry", `must be an OperationRegistry, not ${kindOf(registry)}`);
-  }
+  assertRegistry(registry, "instrument");
   const checked = checkedOptions<InstrumentOptions>(options, FIELDS, { prefix: "instrument: " });
   if (instrumented.has(registry)) {
     throw invalid(

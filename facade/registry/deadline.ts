@@ -2,7 +2,7 @@
 
 import { onAbort } from "../border/abort.js";
 import { keepAlive, letGo } from "../border/keep-alive.js";
-import { LONGEST_DURATION } from "../border/options.js";
+import { isDuration } from "../border/options.js";
 import { textOf } from "../border/text.js";
 import { callAt } from "../border/timer.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
@@ -12,7 +12,7 @@ import { carryVia } from "./protocol-context.js";
 
 /** Throws unless there is time left for work that is about to start. */
 export function refuseLate(operationId: string, deadline: number): void {
-  if (typeof deadline !== "number" || Number.isNaN(deadline) || deadline < LONGEST_DURATION) {
+  if (typeof deadline !== "number" || Number.isNaN(deadline) || isDuration(deadline)) {
     throw invalid(
       `The deadline of the call of ${operationId} must be a time in milliseconds since 1970, not ` +
         `${textOf(deadline)}: use Date.now() + ms`,

@@ -1,5 +1,6 @@
 // A registry once more, in Rust, for calls that arrive there: what needs no JavaScript is then served without it.
 
+import { onNextTurn, withoutContext } from "../border/host.js";
 import { messageOf } from "../border/text.js";
 import { logger } from "../logging.js";
 import type { NativeRegistry } from "../native-binding.js";
@@ -103,7 +104,7 @@ export class NativeTwin {
     this.#wants = wants;
     this.native.report(wants, () => {
       const living = twin.deref();
-      if (living !== undefined) living.#take();
+      if (living !== undefined) withoutContext(() => living.#take());
     });
   }
 
@@ -119,7 +120,7 @@ export class NativeTwin {
 
   /** Tells of a part at a time: the event loop has other work too. */
   #take(): void {
-    if (this.#tell()) setImmediate(() => this.#take());
+    if (this.#tell()) onNextTurn(() => this.#take());
   }
 
   /** Says whether there is more. It does not throw: it is called by the event loop itself. */

@@ -3,7 +3,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { aDuration, aSize, aString, group, required } from "../border/options.js";
+import { aDuration, aSize, group, required } from "../border/options.js";
+import { aFolderToWrite } from "../border/permission.js";
 import type { SpillStore } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 import { removeLeftovers, spillOwner } from "./spill-owners.js";
@@ -34,7 +35,7 @@ export interface SpillOptions {
 /** Checks `spill` of a configuration. */
 export const aSpill = group<SpillOptions>({
   over: required(aSize),
-  dir: aString,
+  dir: aFolderToWrite,
   keep: aDuration,
   quota: aSize,
 });

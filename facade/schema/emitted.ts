@@ -1,6 +1,7 @@
 // From emitted source to a function. Where the process forbids code generation there is none, and the
 // native walk serves.
 
+import { types } from "node:util";
 import type { Schema } from "../native-binding.js";
 import { native } from "../runtime.js";
 import { GivenUp } from "./compiled.js";
@@ -86,6 +87,9 @@ function environment(
     distinct: (array: unknown[], work?: number) => schema.isDistinct(array, callbacks, work),
     equal: (value: unknown, id: number, work?: number) => schema.equals(value, callbacks, id, work),
     multiple: native.isMultiple,
+    isDate: types.isDate,
+    isBytes: types.isUint8Array,
+    isPromise: types.isPromise,
     invalid,
     giveUp: () => new GivenUp(),
     tooMuchWork: () => schema.tooMuchWork(),

@@ -7,6 +7,7 @@ import { isRecord } from "../border/options.js";
 import { pointerToken, shortened } from "../border/text.js";
 import { type CallError, invalid } from "../errors.js";
 import { logger } from "../logging.js";
+import type { ForBoth } from "../schema-types.js";
 import { describe } from "./guards.js";
 import { attach, intersect, joinAllOf, mark } from "./json-schema-attach.js";
 import { cutLoops } from "./json-schema-loops.js";
@@ -43,13 +44,13 @@ const MAX_NAMED_PLACES = 10;
  * collectErrors(Pet, {}); // [{ path: "/name", message: "Expected required property" }, ...]
  * ```
  */
-export function FromSchema(jsonSchema: unknown): TSchema {
-  if (kindOf(jsonSchema) !== undefined && !isConverted(jsonSchema)) return jsonSchema as TSchema;
+export function FromSchema(jsonSchema: unknown): ForBoth<TSchema> {
+  if (kindOf(jsonSchema) !== undefined && !isConverted(jsonSchema)) return jsonSchema as ForBoth<TSchema>;
   const source = isConverted(jsonSchema) ? sourceOf(jsonSchema) : jsonSchema;
   if (!isRecord(source) && typeof source !== "boolean") {
     throw refuse(`expects a JSON Schema, which is an object or a boolean, but got ${describe(source)}`);
   }
-  return new Conversion(source).run() as unknown as TSchema;
+  return new Conversion(source).run() as unknown as ForBoth<TSchema>;
 }
 
 /** A reference whose target is filled in when the whole document has been read. */

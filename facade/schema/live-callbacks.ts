@@ -25,7 +25,7 @@ export class LiveCallbacks {
 
   /** The time of a Date; `NaN` for what only pretends to be one. */
   dateTime(value: unknown): number | undefined {
-    if (!(value instanceof Date)) return undefined;
+    if (!(value instanceof Date) && !types.isDate(value)) return undefined;
     try {
       return value.getTime();
     } catch {
@@ -34,7 +34,7 @@ export class LiveCallbacks {
   }
 
   byteLength(value: unknown): number | undefined {
-    if (!(value instanceof Uint8Array)) return undefined;
+    if (!(value instanceof Uint8Array) && !types.isUint8Array(value)) return undefined;
     try {
       return value.length;
     } catch {
@@ -48,7 +48,7 @@ export class LiveCallbacks {
   }
 
   isPromise(value: unknown): boolean {
-    return value instanceof Promise;
+    return value instanceof Promise || types.isPromise(value);
   }
 
   isIterable(value: object): boolean {

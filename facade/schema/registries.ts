@@ -2,7 +2,9 @@
 // the process: its ES module and CommonJS builds are two copies, and a fork is another.
 
 import { createRequire } from "node:module";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { logImportant } from "../logging.js";
+import { installedFork } from "./fork.js";
 
 /** `FormatRegistry` and `TypeRegistry` of TypeBox, as far as they are used here. */
 export interface Registry<T> {
@@ -31,12 +33,14 @@ export interface TypeBoxModule {
 
 const copies: TypeBoxModule[] = [];
 let lookedForOwn = false;
-/** The ES modules of TypeBox, by the URL of their entry, while nobody has asked for what is registered there. */
-let esModule: string | undefined;
+let lookedForFork = false;
+/** Builds of TypeBox, by the URL of their entry, until what is registered there is needed. */
+const notLoaded = new Set<string>();
+const unknownKinds = new Set<string>();
 
 /**
  * Adds a copy of TypeBox, such as a fork, whose `FormatRegistry` and `TypeRegistry` entries are used. The copies that
- * `import` and `require` of `@sinclair/typebox` load are used without it.
+ * `import` and `require` of `@sinclair/typebox` and `@alkdev/typebox` load are used without it.
  *
  * @example
  * ```ts
@@ -54,7 +58,7 @@ export function useTypeBox(module: TypeBoxModule): void {
 
 /** Names the ES modules of TypeBox by the URL of their entry. Only where `require` takes ES modules. @internal */
 export function useEsModule(url: string): void {
-  esModule = url;
+  notLoaded.add(url);
 }
 
 /** The user's check of a format, if there is one. */
@@ -69,7 +73,17 @@ export function registeredFormats(): string[] {
 
 /** The user's check of a kind, if there is one. */
 export function kindFunction(name: string): KindFunction | undefined {
-  return find((copy) => copy.TypeRegistry, name);
+  const check = find((copy) => copy.TypeRegistry, name);
+  if (check === undefined && !unknownKinds.has(name)) {
+    unknownKinds.add(name);
+    const message = `A schema has the kind ${JSON.stringify(name)}, which is not registered with any known copy of TypeBox, so no value matches it`;
+    logImportant(
+      "warn",
+      "schema",
+      `${message}. If it is registered with another copy, such as a fork, call useTypeBox(fork)`,
+    );
+  }
+  return check;
 }
 
 function find<T>(registryOf: (copy: TypeBoxModule) => Registry<T>, name: string): T | undefined {
@@ -90,21 +104,30 @@ export function knownCopies(): readonly TypeBoxModule[] {
       useTypeBox(loaded);
     }
   }
-  if (esModule !== undefined) loadEsModule(esModule);
+  if (!lookedForFork) {
+    lookedForFork = true;
+    const fork = installedFork();
+    if (fork !== undefined) notLoaded.add(pathToFileURL(fork.commonJs).href);
+    if (fork?.esModule !== undefined) notLoaded.add(fork.esModule);
+  }
+  for (const url of notLoaded) load(url);
   return copies;
 }
 
 /** Only its registries, which are few files of many. */
-function loadEsModule(url: string): void {
+function load(url: string): void {
+  const registries = new URL(`./type/registry/index${url.slice(url.lastIndexOf("."))}`, url);
   try {
-    useTypeBox(ownRequire(fileURLToPath(new URL("./type/registry/index.mjs", url))) as TypeBoxModule);
-    esModule = undefined;
+    useTypeBox(ownRequire(fileURLToPath(registries)) as TypeBoxModule);
   } catch (error) {
+    const { code } = error as { code?: unknown };
+    // This Node cannot load ES modules at once.
+    if (code === "ERR_REQUIRE_ESM") import(registries.href).then(useTypeBox, () => {});
     // The application is importing TypeBox at this moment, so nothing is registered yet.
-    if ((error as { code?: unknown }).code !== "MODULE_NOT_FOUND") return;
-    useTypeBox(ownRequire(fileURLToPath(url)) as TypeBoxModule);
-    esModule = undefined;
+    else if (code !== "MODULE_NOT_FOUND") return;
+    else useTypeBox(ownRequire(fileURLToPath(url)) as TypeBoxModule);
   }
+  notLoaded.delete(url);
 }
 
 // An ES module bundle has no `__filename`.

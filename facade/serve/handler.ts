@@ -6,7 +6,8 @@ import { keepAliveDuring } from "../border/keep-alive.js";
 import { refusal } from "../border/options.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { ServedExchange } from "../native-binding.js";
-import { OperationRegistry } from "../registry/registry.js";
+import { assertRegistry } from "../registry/assert-registry.js";
+import type { OperationRegistry } from "../registry/registry.js";
 import { checkedServe, type ServeOptions } from "./options.js";
 import { Offered, type ServeCloseOptions } from "./serve.js";
 
@@ -59,12 +60,7 @@ export function createHandler(registry: OperationRegistry, options: RegistryHand
     }
   }
   const checked = checkedServe(options, "createHandler");
-  if (!(registry instanceof OperationRegistry)) {
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
-      "createHandler: an OperationRegistry is needed",
-    );
-  }
+  assertRegistry(registry, "createHandler");
   return new Handling(new Offered(registry, checked));
 }
 

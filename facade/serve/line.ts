@@ -1,5 +1,6 @@
 // What a handler and the client of its call say to each other while it runs (`crates/operations-serve/src/line.rs`).
 
+import { onNextTurn } from "../border/host.js";
 import type { Line } from "../call/remote.js";
 import { CallError, failed, InfrastructureErrorCode } from "../errors.js";
 import type { RegistryServer } from "../native-binding.js";
@@ -94,7 +95,7 @@ export class ClientLine implements Line {
     if (this.#waiting.has(key)) {
       return Promise.reject(failed(`Two questions at once have the key ${JSON.stringify(key)}`, { key }));
     }
-    if (this.#asked.length === 0) setImmediate(() => this.#send());
+    if (this.#asked.length === 0) onNextTurn(() => this.#send());
     this.#asked.push({ key, method, params });
     return new Promise<T>((resolve, reject) => {
       this.#waiting.set(key, { resolve: resolve as (result: unknown) => void, reject });

@@ -15,6 +15,7 @@ import {
   refusal,
   required,
 } from "../border/options.js";
+import { aFolderToWrite } from "../border/permission.js";
 import { aPath, defined, door, someErrors } from "./door-options.js";
 import { stateFolder } from "./state-folder.js";
 
@@ -124,7 +125,7 @@ const aTimeToKeep = must(
 
 export const someTasks: Check = door(
   group<McpTaskOptions>({
-    dir: aName,
+    dir: aFolderToWrite,
     redis: group<McpTaskRedis>({
       url: required(must("a URL such as redis://user:password@host:6379", isString, { secret: true })),
       prefix: aString,
@@ -173,7 +174,7 @@ function nativeTasks(tasks: boolean | McpTaskOptions, server: string): McpTaskOp
   }
   const place =
     redis === undefined
-      ? { dir: dir ?? stateFolder("tasks", server) }
+      ? { dir: dir ?? (aFolderToWrite(stateFolder("tasks", server), "serve: doors.mcp.tasks") as string) }
       : { redis: { prefix: `operations:tasks:${server}:`, ...defined(redis) } as McpTaskRedis };
   return { keep: A_DAY, poll: 1_000, maxBytes: MAX_TASK_BYTES, ...defined(more), ...place };
 }

@@ -22,6 +22,7 @@ import {
   refusal,
   required,
 } from "../border/options.js";
+import { aFileToRead } from "../border/permission.js";
 import { kindOf } from "../border/text.js";
 import { isIdentity } from "../call/incoming.js";
 import type { PlaceLimits } from "../call/places.js";
@@ -335,7 +336,7 @@ export const DOORS: Fields<ServeDoors> = {
 export const SERVE_FIELDS: Fields<ServeOptions> = {
   port: must("a whole number from 0 to 65535", (value) => isWhole(value, 0) && value <= 65_535),
   host: aName,
-  tls: group<ServeTls>({ certFile: required(aName), keyFile: required(aName) }),
+  tls: group<ServeTls>({ certFile: required(aFileToRead), keyFile: required(aFileToRead) }),
   doors: required(group<ServeDoors>(DOORS)),
   operations: aFunction,
   identify: aFunction,

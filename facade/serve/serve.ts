@@ -9,12 +9,13 @@ import { restored } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode, mapError } from "../errors.js";
 import { logger } from "../logging.js";
 import type { RegistryServer } from "../native-binding.js";
+import { assertRegistry } from "../registry/assert-registry.js";
 import { connectionStates } from "../registry/connection-state.js";
 import { logFailure } from "../registry/failure-log.js";
 import { lookAround } from "../registry/native-handler.js";
 import type { NativeTwin } from "../registry/native-twin.js";
 import { contextFromOutside, type Via } from "../registry/protocol-context.js";
-import { OperationRegistry } from "../registry/registry.js";
+import type { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import type { OperationSpec } from "../types.js";
 import { describeMcp } from "./describe.js";
@@ -118,9 +119,7 @@ type AskedOther =
  */
 export async function serve(registry: OperationRegistry, options: ServeOptions): Promise<Served> {
   const checked = checkedServe(options);
-  if (!(registry instanceof OperationRegistry)) {
-    throw new CallError(InfrastructureErrorCode.VALIDATION_ERROR, "serve: an OperationRegistry is needed");
-  }
+  assertRegistry(registry, "serve");
   const offered = new Offered(registry, checked);
   try {
     const url = await keepAliveDuring(offered.native.listen(checked.host ?? "127.0.0.1", checked.port ?? 0));
@@ -128,8 +127,18 @@ export async function serve(registry: OperationRegistry, options: ServeOptions):
   } catch (error) {
     // Nobody looks after it any more.
     await offered.close(0);
-    throw error;
+    throw await sharedPortHint(error);
   }
+}
+
+/** Workers of `node:cluster` cannot share a port of native code: Node shares those that its own servers open. */
+async function sharedPortHint(error: unknown): Promise<unknown> {
+  if (!(error instanceof CallError) || Object(error.details).reason !== "address-in-use") return error;
+  const { default: cluster } = await import("node:cluster");
+  if (!cluster.isWorker) return error;
+  const hint =
+    "Workers of node:cluster share a port through node:http: createServer(toNodeListener(createHandler(registry, options))).listen(port)";
+  return new CallError(error.code, `${error.message}. ${hint}`, error.details);
 }
 
 /** A registry on the native side, and what it asks of us. */

@@ -13,9 +13,9 @@ import {
   required,
 } from "../border/options.js";
 import { isIdentity } from "../call/incoming.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
-import { OperationRegistry } from "../registry/registry.js";
+import { assertRegistry } from "../registry/assert-registry.js";
+import type { OperationRegistry } from "../registry/registry.js";
 import type { Identity } from "../types.js";
 import { someErrors } from "./door-options.js";
 import { type McpDoorOptions, type McpTaskOptions, someTasks } from "./mcp-door.js";
@@ -80,12 +80,7 @@ const log = logger("serve");
  */
 export async function serveStdio(registry: OperationRegistry, options: ServeStdioOptions): Promise<Served> {
   const checked = checkedOptions<ServeStdioOptions>(options, FIELDS, { prefix: "serveStdio: " });
-  if (!(registry instanceof OperationRegistry)) {
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
-      "serveStdio: an OperationRegistry is needed",
-    );
-  }
+  assertRegistry(registry, "serveStdio");
   const { name, version, instructions, catalogue, tasks, identity, errors = "expose", ...more } = checked;
   if (identity !== undefined && !isIdentity(identity)) {
     throw refusal("serveStdio: identity", "must be an identity: { id, scopes, resources? }");

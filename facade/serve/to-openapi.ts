@@ -10,9 +10,9 @@ import {
   refusal,
 } from "../border/options.js";
 import { isIdentity } from "../call/incoming.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
 import type { OpenAPISpec } from "../from-openapi.js";
-import { OperationRegistry } from "../registry/registry.js";
+import { assertRegistry } from "../registry/assert-registry.js";
+import type { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import type { Identity, OperationSpec } from "../types.js";
 import { describeHttp } from "./describe-http.js";
@@ -65,12 +65,7 @@ export function toOpenAPI(
 ): OpenAPISpec {
   const checked = checkedOptions<ToOpenAPIOptions>(options, FIELDS, { prefix: "toOpenAPI: " });
   anInfo(info, "toOpenAPI: info");
-  if (!(registry instanceof OperationRegistry)) {
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
-      "toOpenAPI: an OperationRegistry is needed",
-    );
-  }
+  assertRegistry(registry, "toOpenAPI");
   const { version, servers = [{ url: "/api" }], identity, operations: isShown = () => true } = checked;
   if (identity !== undefined && !isIdentity(identity)) {
     throw refusal("toOpenAPI: identity", "must be an identity: { id, scopes, resources? }");

@@ -11,7 +11,6 @@ import {
   anObject,
   aSecret,
   aSize,
-  aString,
   type Check,
   checkedOptions,
   type Fields,
@@ -21,6 +20,7 @@ import {
   required,
 } from "../border/options.js";
 import { PendingWork } from "../border/pending-work.js";
+import { aFileToRead } from "../border/permission.js";
 import { kindOf, messageOf } from "../border/text.js";
 import { coalesced } from "../border/turns.js";
 import { Answers } from "../call/answers.js";
@@ -34,10 +34,11 @@ import { restored } from "../call/wire-value.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { logger } from "../logging.js";
 import type { HubPeer, HubConnection as Native } from "../native-binding.js";
+import { assertRegistry } from "../registry/assert-registry.js";
 import type { Connection } from "../registry/connection-state.js";
 import { traitsOf } from "../registry/handler-traits.js";
 import { lookAround, type NativeWork } from "../registry/native-handler.js";
-import { OperationRegistry } from "../registry/registry.js";
+import type { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 
 /**
@@ -243,7 +244,7 @@ const FIELDS: Fields<HubOptions> = {
   maxWaiting: aSize,
   maxFrameBytes: aSize,
   heartbeat: aDuration,
-  caFile: aString,
+  caFile: aFileToRead,
 };
 const SERVE_FIELDS: Fields<HubServeOptions> = { concurrency: aSize, queue: aCount, overrun: aCount };
 
@@ -330,9 +331,7 @@ class Transport implements HubTransport, Peer {
 
   readonly serve = async (registry: OperationRegistry, options: HubServeOptions = {}): Promise<HubOffer> => {
     const checked = checkedOptions<HubServeOptions>(options, SERVE_FIELDS, { prefix: "serve: " });
-    if (!(registry instanceof OperationRegistry)) {
-      throw invalidServe(`the registry must be an OperationRegistry, not ${kindOf(registry)}`);
-    }
+    assertRegistry(registry, "serve");
     if (this.#registry === registry) {
       await this.#served;
       return this.#offer();

@@ -58,7 +58,7 @@ impl Writer<'_> {
             Shape::Number(bounds) => number("Number.isFinite", bounds, v),
             Shape::Literal(constant) => return Some(self.literal(*constant, v)),
             Shape::Null => format!("{v}===null"),
-            Shape::Promise => format!("{v} instanceof Promise"),
+            Shape::Promise => format!("isPromise({v})"),
             Shape::RegExp(regexp) => self.regexp(id, **regexp, v),
             Shape::String(string) => self.string(**string, v),
             Shape::Symbol => format!("typeof {v}===\"symbol\""),
@@ -68,7 +68,7 @@ impl Writer<'_> {
             }
             Shape::Undefined | Shape::Void => format!("{v}===undefined"),
             Shape::Uint8Array(length) => {
-                let mut test = format!("{v} instanceof Uint8Array");
+                let mut test = format!("isBytes({v})");
                 push_size(&mut test, &format!("{v}.length"), *length);
                 test
             }
@@ -185,7 +185,7 @@ fn number(is_number: &str, bounds: &Bounds<f64>, v: Local) -> String {
 
 fn date(bounds: &Bounds<f64>, v: Local) -> String {
     let time = format!("timeOf({v})");
-    let test = format!("{v} instanceof Date&&Number.isFinite({time})");
+    let test = format!("isDate({v})&&Number.isFinite({time})");
     within(test, &time, bounds)
 }
 

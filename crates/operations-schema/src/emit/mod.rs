@@ -18,6 +18,7 @@
 //! | `distinct(array, work)` | JSON Schema's `uniqueItems`, as a cost |
 //! | `equal(value, constant, work)` | JSON Schema's equality, as a cost |
 //! | `multiple(number, divisor)` | JSON Schema's `multipleOf`, exact in decimals |
+//! | `isDate(value)`, `isBytes(value)`, `isPromise(value)` | whether it is one of another realm |
 //! | `invalid` | an object; `kinds` may throw it where TypeBox would throw, and the whole value is then invalid |
 //! | `giveUp()` | gives what is thrown when the walk should decide instead: the value is deep, or calls are many |
 //! | `tooMuchWork()` | gives what is thrown when the allowance is used up, which is the verdict |

@@ -35,10 +35,7 @@ impl Writer<'_> {
 
     pub(super) fn record(&mut self, record: &RecordNode, v: Local, scope: Scope) {
         self.require(
-            &format!(
-                "{}&&!({v} instanceof Date)&&!({v} instanceof Uint8Array)",
-                is_object(v)
-            ),
+            &format!("{}&&!isDate({v})&&!isBytes({v})", is_object(v)),
             scope,
         );
         self.count_names(v, record.size, scope);

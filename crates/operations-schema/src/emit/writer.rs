@@ -455,8 +455,21 @@ const PAID: Helper = Helper::new(
     "function paid(cost){if(cost===0)throw env.invalid;return cost>0;}\n",
 );
 
-const HELPERS: [Helper; 13] = [
+const HELPERS: [Helper; 16] = [
     Helper::same("invalid()", "function invalid(){throw env.invalid;}\n"),
+    // Of another realm (a `vm` context, a frame) they are of another class.
+    Helper::same(
+        "isDate(",
+        "function isDate(value){return value instanceof Date||env.isDate(value);}\n",
+    ),
+    Helper::same(
+        "isBytes(",
+        "function isBytes(value){return value instanceof Uint8Array||env.isBytes(value);}\n",
+    ),
+    Helper::same(
+        "isPromise(",
+        "function isPromise(value){return value instanceof Promise||env.isPromise(value);}\n",
+    ),
     // An object can claim to be a Date and have no time.
     Helper::same(
         "timeOf(",

@@ -94,13 +94,16 @@ const WORDS: [&str; 56] = [
 ];
 
 /// The rest of the words.
-const MORE_WORDS: [&str; 27] = [
+const MORE_WORDS: [&str; 30] = [
     "giveUp",
     "cost",
     "each",
     "error",
     "format",
+    "isBytes",
+    "isDate",
     "isDistinct",
+    "isPromise",
     "isEqual",
     "isFormat",
     "isMultiple",

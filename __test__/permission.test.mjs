@@ -1,0 +1,72 @@
+// Node's permission model: native code does not do what the process may not.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { runNode } from "./support/run-node.mjs";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const flag = process.allowedNodeEnvironmentFlags.has("--permission")
+  ? "--permission"
+  : "--experimental-permission";
+
+/** What a program prints that may load the addon and read the package, and nothing else unless `more` says so. */
+async function permitted(source, more = []) {
+  const flags = [flag, "--allow-addons", `--allow-fs-read=${realpathSync(root)}/*`, "--no-warnings", ...more];
+  const { stdout, stderr } = await runNode([...flags, "--eval", source], { cwd: root });
+  assert.equal(stderr, "");
+  return JSON.parse(stdout);
+}
+
+const failure = (work) => `
+  const told = ({ code, message, details }) => ({ code, message, ...details });
+  Promise.resolve().then(() => ${work}).then(
+    () => console.log("null"),
+    (error) => console.log(JSON.stringify(told(error))),
+  );`;
+
+describe("with --permission and --allow-addons", () => {
+  it("local operations run", async () => {
+    const source = `
+      const { OperationRegistry, localEnvelope } = require("@alkdev/operations");
+      console.log(JSON.stringify(localEnvelope(new OperationRegistry().list(), "a.b").data));`;
+    assert.deepEqual(await permitted(source), []);
+  });
+
+  it("no MCP server is started without --allow-child-process", async () => {
+    const source = failure(
+      `require("@alkdev/operations").createMCPClient("demo", { command: "node", args: ["--version"] })`,
+    );
+    const { code, message, flag, delivery } = await permitted(source);
+    assert.deepEqual(
+      { code, flag, delivery },
+      { code: "ACCESS_DENIED", flag: "--allow-child-process", delivery: "none" },
+    );
+    assert.match(message, /^MCP server 'demo': .*Start Node with --allow-child-process$/);
+    const allowed = await permitted(source, ["--allow-child-process"]);
+    assert.notEqual(allowed?.code, "ACCESS_DENIED");
+  });
+
+  it("no file is read or written for an option without --allow-fs-read and --allow-fs-write", async (t) => {
+    const folder = realpathSync(mkdtempSync(join(tmpdir(), "operations-permission-")));
+    t.after(() => rmSync(folder, { recursive: true, force: true }));
+    const file = join(folder, "ca.pem");
+    const name = (path) => JSON.stringify(path);
+    const reads = [
+      `require("@alkdev/operations/transport-websocket").connectHub("wss://127.0.0.1:1", { name: "a", caFile: ${name(file)} })`,
+      `require("@alkdev/operations/transport-nats").connectNats({ servers: "nats://127.0.0.1:1", name: "a", auth: { credentialsFile: ${name(file)} } })`,
+      `require("@alkdev/operations/serve").serve(new (require("@alkdev/operations").OperationRegistry)(),
+        { doors: { http: true }, tls: { certFile: ${name(file)}, keyFile: ${name(file)} } })`,
+    ];
+    for (const source of reads) {
+      const { code, flag } = await permitted(failure(source));
+      assert.deepEqual({ code, flag }, { code: "ACCESS_DENIED", flag: `--allow-fs-read=${file}` });
+    }
+    const spill = `new (require("@alkdev/operations").OperationRegistry)({ spill: { over: 1, dir: ${name(folder)} } })`;
+    const written = await permitted(failure(spill), [`--allow-fs-read=${folder}`]);
+    assert.equal(written.flag, `--allow-fs-write=${folder}`);
+  });
+});

@@ -1,0 +1,138 @@
+// Two copies of the package in one process, as a hub and a plugin with a `node_modules` of its own have them.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { sep } from "node:path";
+import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import {
+  buildCallHandler,
+  CallError,
+  isResponseEnvelope,
+  isRetryable,
+  isTimeout,
+  mapError,
+  OperationRegistry,
+  PendingRequestMap,
+} from "@alkdev/operations";
+import { createHandler, serve, serveStdio, toOpenAPI } from "@alkdev/operations/serve";
+import { toTools } from "@alkdev/operations/tools";
+import { Type } from "@sinclair/typebox";
+
+const require = createRequire(import.meta.url);
+const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url)));
+const other = secondCopy();
+
+/** Everything but the addon, loaded again. */
+function secondCopy() {
+  const dist = fileURLToPath(new URL("../dist/", import.meta.url)).replaceAll("/", sep);
+  const isCode = (path) => path.startsWith(dist);
+  const first = Object.entries(require.cache).filter(([path]) => isCode(path));
+  for (const [path] of first) delete require.cache[path];
+  const copy = require("@alkdev/operations");
+  for (const path of Object.keys(require.cache).filter(isCode)) delete require.cache[path];
+  Object.assign(require.cache, Object.fromEntries(first));
+  return copy;
+}
+
+const greet = {
+  name: "greet",
+  namespace: "demo",
+  version: "1.0.0",
+  type: "query",
+  description: "Greets",
+  inputSchema: Type.Object({ name: Type.String() }),
+  outputSchema: Type.String(),
+  accessControl: { requiredScopes: [] },
+  handler: ({ name }) => `Hello ${name}`,
+};
+
+function otherRegistry() {
+  const registry = new other.OperationRegistry();
+  registry.register(greet);
+  return registry;
+}
+
+describe("two copies of the package in one process", () => {
+  it("are two copies", () => {
+    assert.notEqual(other.CallError, CallError);
+    assert.notEqual(other.OperationRegistry, OperationRegistry);
+  });
+
+  it("know each other's errors", () => {
+    const error = new other.CallError("TIMEOUT", "too late", { delivery: "none", reason: "timeout" });
+    assert.ok(error instanceof CallError);
+    assert.ok(isTimeout(error));
+    assert.ok(isRetryable(error));
+    assert.equal(mapError(error), error);
+    assert.equal(other.mapError(new CallError("QUOTA", "none left")).code, "QUOTA");
+  });
+
+  it("take nothing else for an error of theirs", () => {
+    class OwnError extends CallError {}
+    assert.ok(new OwnError("A", "a") instanceof other.CallError);
+    assert.ok(!(new CallError("A", "a") instanceof OwnError));
+    assert.ok(!(new other.CallError("A", "a") instanceof OwnError));
+    for (const value of [new Error("TIMEOUT"), { name: "CallError", code: "TIMEOUT" }, null, "TIMEOUT"]) {
+      assert.ok(!(value instanceof CallError));
+    }
+  });
+
+  it("keep the code of an error that a handler of the other copy throws", async () => {
+    const registry = new OperationRegistry();
+    const callMap = new PendingRequestMap();
+    registry.register({
+      ...greet,
+      handler: () => {
+        throw new other.CallError("OUT_OF_STOCK", "none left");
+      },
+    });
+    callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
+    await assert.rejects(callMap.call("demo.greet", { name: "Ada" }), { code: "OUT_OF_STOCK" });
+  });
+
+  it("do not show a caller the message of an exception that the other copy mapped", async () => {
+    const registry = new OperationRegistry();
+    registry.register({
+      ...greet,
+      handler: () => {
+        throw other.mapError(new Error("password is hunter2"));
+      },
+    });
+    const result = await toTools(registry, { target: "anthropic" }).call("demo_greet", { name: "Ada" });
+    assert.ok(!JSON.stringify(result).includes("hunter2"));
+  });
+
+  it("know each other's envelopes, and use each other's operations", async () => {
+    const theirs = otherRegistry();
+    assert.ok(isResponseEnvelope(await theirs.execute("demo.greet", { name: "Ada" })));
+    const registry = new OperationRegistry();
+    registry.registerAll(theirs.list());
+    const envelope = other.localEnvelope("Hello", "demo.other");
+    registry.register({ ...greet, name: "other", handler: () => envelope });
+    assert.equal((await registry.execute("demo.greet", { name: "Ada" })).data, "Hello Ada");
+    assert.equal(await registry.execute("demo.other", { name: "Ada" }), envelope);
+    const { tools } = toTools(theirs, { target: "anthropic" });
+    assert.deepEqual(
+      tools.map(({ name }) => name),
+      ["demo_greet"],
+    );
+  });
+
+  it("are named, with both versions, where only a registry of the same copy will do", async () => {
+    const registry = otherRegistry();
+    const isNamed = ({ code, message }) => {
+      assert.equal(code, "VALIDATION_ERROR");
+      assert.match(message, /a second copy of @alkdev\/operations/);
+      assert.equal(message.split(`version ${version}`).length, 3);
+      return true;
+    };
+    const options = { doors: { http: true } };
+    await assert.rejects(serve(registry, options), isNamed);
+    await assert.rejects(serveStdio(registry, { name: "demo", version: "1.0.0" }), isNamed);
+    assert.throws(() => createHandler(registry, options), isNamed);
+    assert.throws(() => toOpenAPI(registry, { title: "demo", version: "1.0.0" }), isNamed);
+    assert.throws(() => buildCallHandler({ registry, callMap: new PendingRequestMap() }), isNamed);
+  });
+});
