@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { makeCertificates } from "../http/certificates.mjs";
+import { until } from "../support/waiting.mjs";
 import { operation, serving, subscription } from "./support.mjs";
 
 const MB = 1024 * 1024;
@@ -47,14 +48,14 @@ describe("a client that reads nothing", () => {
     });
     const { url, stats } = await serving([flood], { writeTimeout: WRITE_TIMEOUT });
     request(url, "/api/test/flood");
-    while (ended === 0 || stats().connections > 0) await wait(10);
+    await until(() => ended > 0 && stats().connections === 0, "the connection is closed");
     assert.equal(ended, 1);
   });
 
   it("loses its connection in the middle of a response", async () => {
     const { url, stats } = await serving([large], { writeTimeout: WRITE_TIMEOUT });
     request(url, "/api/test/large");
-    while (stats().requests === 0 || stats().connections > 0) await wait(10);
+    await until(() => stats().requests > 0 && stats().connections === 0, "the connection is closed");
   });
 
   it("is noticed over HTTP/2 too, where only its window is closed", async () => {
@@ -78,7 +79,7 @@ describe("a client that reads nothing", () => {
     stream.end("{}");
     // The connection itself stays alive: pings are answered all the time.
     const pinging = setInterval(() => session.destroyed || session.ping(() => {}), 50);
-    while (stats().requests === 0 || stats().connections > 0) await wait(10);
+    await until(() => stats().requests > 0 && stats().connections === 0, "the connection is closed");
     clearInterval(pinging);
     session.destroy();
   });

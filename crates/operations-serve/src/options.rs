@@ -87,11 +87,11 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits of streams: those of calls, where there are no others. None of them waits.
+    /// The limits of streams. None of them waits. Without `streams`, as at a spoke, their number is bounded by the connection.
     #[must_use]
     pub fn of_streams(&self) -> Self {
         Self {
-            concurrency: self.streams.or(self.concurrency),
+            concurrency: self.streams,
             queue: Some(0),
             ..self.clone()
         }

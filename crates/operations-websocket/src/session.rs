@@ -37,7 +37,7 @@ use crate::limits::{
     WAITING_BYTES,
 };
 use crate::loss;
-use crate::peer::Peer;
+use crate::peer::{Peer, Unsent};
 use crate::serving::Serving;
 use answering::Running;
 use offers::Offers;
@@ -175,7 +175,10 @@ impl Session {
                 let written = tokio::select! {
                     frames = self.peer.next_frames(WRITE_BYTES) => {
                         let mut written = Ok(());
-                        for text in frames {
+                        // Until all of it is written.
+                        let mut counted = Vec::new();
+                        for Unsent { text, held } in frames {
+                            counted.extend(held);
                             written = sink.feed(Message::text(text)).await;
                             if written.is_err() {
                                 break;
@@ -356,8 +359,8 @@ impl Session {
     }
 
     /// Writes a frame, or ends the connection to somebody who does not read.
-    fn write(&self, text: String) {
-        if !self.peer.write(text) {
+    fn write(&self, frame: impl Into<Unsent>) {
+        if !self.peer.write(frame) {
             self.end();
         }
     }
