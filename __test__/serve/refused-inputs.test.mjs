@@ -40,7 +40,13 @@ const paths = {
         delete: {
           operationId: style,
           parameters: [
-            { in: "path", name: "ids", required: true, style, schema: { type: "array", items: { type: "string" } } },
+            {
+              in: "path",
+              name: "ids",
+              required: true,
+              style,
+              schema: { type: "array", items: { type: "string" } },
+            },
             { in: "query", name: "q", schema: { type: "string" } },
           ],
           responses: answers(),
