@@ -87,11 +87,11 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits of streams. None of them waits. Without `streams`, as at a spoke, their number is bounded by the connection.
+    /// The limits of streams. None of them waits. A spoke has no `streams`: as many as calls may be open there, apart from these.
     #[must_use]
     pub fn of_streams(&self) -> Self {
         Self {
-            concurrency: self.streams,
+            concurrency: self.streams.or(self.concurrency),
             queue: Some(0),
             ..self.clone()
         }
