@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { CallError, FromOpenAPI, isRetryable } from "@alkdev/operations";
 import { answers, documentOf, sendJson, serve as upstream } from "../http/support.mjs";
-import { hubOf, operation, registryOf, spokeOf } from "./support.mjs";
+import { failureOf, hubOf, operation, registryOf, spokeOf, subscription } from "./support.mjs";
 
 const limits = { rate: { calls: 1, per: 3_600_000 }, queue: 0 };
 const refused = (error) => {
@@ -29,6 +29,29 @@ describe("a limit at a hub", () => {
       await callMap.call(id, {});
       await assert.rejects(callMap.call(id, {}), refused, id);
     }
+  });
+
+  it("a spoke has as many streams as calls, apart from each other", async () => {
+    const { address, registry } = await hubOf([], { hub: { accept: () => ({ namespace: "far" }) } });
+    const spoke = await spokeOf(address, { token: "ada" });
+    const endless = subscription({
+      namespace: "far",
+      name: "endless",
+      handler: async function* (_, { signal }) {
+        yield 1;
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      },
+    });
+    const work = operation({ namespace: "far", name: "work", handler: () => "done" });
+    await spoke.serve(registryOf(endless, work), { concurrency: 1 });
+    const first = registry.subscribe("far.endless", {}, {})[Symbol.asyncIterator]();
+    assert.equal((await first.next()).value.data, 1);
+    assert.equal((await registry.execute("far.work", {}, {})).data, "done");
+    const second = registry.subscribe("far.endless", {}, {})[Symbol.asyncIterator]();
+    const error = await failureOf(second.next());
+    assert.match(error.message, /Too many streams/);
+    assert.equal(error.details.reason, "overloaded");
+    await first.return();
   });
 
   it("a limit of a spoke reaches callers through its hub, over HTTP with Retry-After", async () => {

@@ -86,7 +86,7 @@ describe("a spoke that does not behave", () => {
       }
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
-    const caller = await spokeOf(address, { name: "caller" });
+    const caller = await spokeOf(address, { name: "caller", token: "ada" });
     assert.equal((await caller.callMap.call("demo.large", {})).data.length, blob.length);
     flood.socket.resume();
     flood.socket.terminate();

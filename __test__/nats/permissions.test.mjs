@@ -16,9 +16,11 @@ async function stranger(broker, id = "stranger") {
   raw.subscribe(`operations.peer.${id}.*`, {
     callback: (_, message) => heard.push(JSON.parse(message.string())),
   });
-  const send = (subject, message) => raw.publish(`operations.${subject}`, JSON.stringify(message));
+  const sendText = (subject, text) => raw.publish(`operations.${subject}`, text);
+  const send = (subject, message) => sendText(subject, JSON.stringify(message));
   return {
     heard,
+    sendText,
     send,
     ask: (subject, operationId, requestId) =>
       send(subject, {
@@ -62,6 +64,24 @@ describe("the subject of one operation", { skip, timeout: 60_000 }, () => {
       [["nats.slots", "t.seen"]],
     );
     assert.equal(worker.stats().malformed, 2);
+    await end();
+  });
+});
+
+describe("a request with a number that JavaScript cannot hold", { skip, timeout: 60_000 }, () => {
+  const nats = useNats();
+
+  it("a request with a number that JavaScript cannot hold is refused, and does not run", async () => {
+    const ran = [];
+    await nats.worker([query("open", (input) => ran.push(input))]);
+    const { sendText, heard, end } = await stranger(nats.broker);
+    const payload = '{"requestId":"r1","operationId":"t.open","input":{"id":[9007199254740993]}}';
+    sendText("call.t=2Eopen", `{"type":"call.requested","id":"","payload":${payload},"from":"stranger"}`);
+    const isAnswer = ({ payload }) => payload?.requestId === "r1" && payload.code !== undefined;
+    const { payload: error } = await until(() => heard.find(isAnswer));
+    assert.equal(error.code, "VALIDATION_ERROR");
+    assert.equal(error.details.errors[0].path, "/id/0");
+    assert.deepEqual(ran, []);
     await end();
   });
 });

@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
-import { setTimeout as wait } from "node:timers/promises";
+import { until } from "../support/waiting.mjs";
 import { call, job } from "./support/tasks.mjs";
 import { deferred, operation, serving } from "./support.mjs";
 
@@ -54,7 +54,7 @@ describe("batches of lists that nobody reads", () => {
     const begun = stats().requests;
     // 2 MB each, so 30 * 2 MB for each request: 600 MB.
     for (let i = 0; i < 10; i++) unread(url, "/mcp", batch, "accept: application/json\r\n");
-    while (stats().requests < begun + 10 || stats().running > 0) await wait(10);
+    await until(() => stats().requests >= begun + 10 && stats().running === 0, "all are answered");
     const grown = (process.memoryUsage().rss - before) / MB;
     assert.ok(grown < 200, `${Math.round(grown)} MB more than before`);
   });
@@ -77,7 +77,7 @@ describe("responses that nobody reads", () => {
     // Those of some are in the buffers of the system.
     for (let i = 0; i < 8; i++) {
       open.push(unread(url, "/api/test/large", "{}"));
-      while (stats().requests < open.length || stats().running > 0) await wait(5);
+      await until(() => stats().requests >= open.length && stats().running === 0, "it is answered");
     }
     const before = ran;
     const refused = await post("test/small", {});
@@ -89,9 +89,41 @@ describe("responses that nobody reads", () => {
     assert.equal((await fetch(`${url}/health`)).status, 200);
     assert.equal(ran, before, "what is refused has not run");
     for (const socket of open) socket.destroy();
-    let again = await post("test/small", {});
-    while (again.status === 503) again = await post("test/small", {});
+    const again = await until(async () => {
+      const response = await post("test/small", {});
+      return response.status === 503 ? undefined : response;
+    }, "bytes are free");
     assert.equal(await again.json(), "y");
+  });
+
+  it("unread responses of one caller leave room for those of others", async () => {
+    const large = operation({ name: "large", handler: () => "x".repeat(24 * MB) });
+    const tokens = { ada: { id: "ada", scopes: [] }, bob: { id: "bob", scopes: [] } };
+    const { url, post } = await serving([large], { tokens, maxBufferedBytes: 30 * MB });
+    const as = (who) => ({ headers: { authorization: `Bearer ${who}` } });
+    for (let i = 0; i < 3; i++) unread(url, "/api/test/large", "{}", "authorization: Bearer ada\r\n");
+    await until(async () => (await post("test/large", {}, as("ada"))).status === 503, "the share is used up");
+    const response = await post("test/large", {}, as("bob"));
+    assert.equal((await response.json()).length, 24 * MB);
+  });
+
+  it("unread responses keep calls that have waited from running", async () => {
+    const go = deferred();
+    let ran = 0;
+    const large = operation({
+      name: "large",
+      handler: async () => {
+        await go.promise;
+        ran += 1;
+        return "x".repeat(24 * MB);
+      },
+    });
+    const { url, stats } = await serving([large], { concurrency: 1, maxBufferedBytes: 30 * MB });
+    for (let i = 0; i < 8; i++) unread(url, "/api/test/large", "{}");
+    await until(() => stats().requests === 8 && stats().waiting === 7, "seven wait");
+    go.resolve();
+    await until(() => stats().running === 0, "all are answered");
+    assert.ok(ran <= 3, `${ran} of 8 ran`);
   });
 
   it("the responses of a batch count as unread bytes as they are made", async () => {
@@ -127,7 +159,7 @@ describe("bodies whose calls wait", () => {
       answers.push({ status: response.status, body: await response.json() });
     });
     // No more than four of them fit.
-    while (answers.length < 16) await wait(5);
+    await until(() => answers.length >= 16, "most are refused");
     for (const { status, body } of answers) {
       assert.equal(status, 503);
       assert.equal(body.details.reason, "overloaded");
@@ -154,10 +186,8 @@ describe("bodies whose calls wait", () => {
     const made = [];
     for (let i = 0; i < 20; i++) made.push(await call(url, "x_slow", { text: "x".repeat(MB / 2) }));
     const tasks = made.filter(({ result }) => result?.resultType === "task");
-    assert.ok(tasks.length >= 3 && tasks.length <= 4, `${tasks.length}`);
+    assert.ok(tasks.length >= 2 && tasks.length <= 4, `${tasks.length}`);
     go.resolve("done");
-    let again = await post("x/slow", {});
-    while (again.status === 503) again = await post("x/slow", {});
-    assert.equal(again.status, 200);
+    await until(async () => (await post("x/slow", {})).status === 200, "bytes are free");
   });
 });

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { describe, it } from "node:test";
+import { until } from "../support/waiting.mjs";
 import { deferred, operation, serving } from "./support.mjs";
 
 const VERSION = "2025-11-25";
@@ -132,6 +133,25 @@ describe("a stream that the server ends", () => {
       assert.equal((await resumed(url, ada, id)).status, 400, id);
     }
     assert.equal((await resumed(url, ada, last)).status, 200);
+  });
+
+  it("a stream that is resumed counts for `streams`", async () => {
+    const { url } = await mcp([job("slow", () => new Promise(() => {}))], { hold: 50 }, { streams: 1 });
+    const headers = await session(url);
+    const { last } = await events(await call(url, "x_slow", headers));
+    const other = new AbortController();
+    const listening = await fetch(`${url}/mcp`, {
+      headers: { ...headers, accept: "text/event-stream", "mcp-protocol-version": VERSION },
+      signal: other.signal,
+    });
+    assert.equal(listening.status, 200);
+    assert.equal((await resumed(url, headers, last)).status, 503);
+    other.abort();
+    const again = await until(async () => {
+      const response = await resumed(url, headers, last);
+      return response.status === 503 ? undefined : response;
+    }, "the permit is free");
+    assert.equal(again.status, 200);
   });
 });
 

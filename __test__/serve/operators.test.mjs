@@ -47,6 +47,17 @@ describe("/ready", () => {
     assert.deepEqual(await ready(url, { authorization: "Bearer wrong" }), [200, { status: "ready" }]);
     assert.deepEqual(await ready(url, ADA), [200, { status: "ready", sources: 0, unusable: [] }]);
   });
+
+  it("/ready and /health are read with GET and HEAD, and refuse other methods", async () => {
+    const { url } = await serving([open]);
+    for (const path of ["/ready", "/health"]) {
+      assert.equal((await fetch(`${url}${path}`, { method: "HEAD" })).status, 200);
+      for (const method of ["POST", "PUT", "DELETE", "OPTIONS"]) {
+        const response = await fetch(`${url}${path}`, { method });
+        assert.deepEqual([response.status, response.headers.get("allow")], [405, "GET, HEAD"], method);
+      }
+    }
+  });
 });
 
 describe("the access log", () => {

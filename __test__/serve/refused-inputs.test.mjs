@@ -33,6 +33,34 @@ const paths = {
       responses: answers(),
     },
   },
+  ...Object.fromEntries(
+    ["simple", "label", "matrix"].map((style) => [
+      `/lists/${style}/{ids}`,
+      {
+        delete: {
+          operationId: style,
+          parameters: [
+            {
+              in: "path",
+              name: "ids",
+              required: true,
+              style,
+              schema: { type: "array", items: { type: "string" } },
+            },
+            { in: "query", name: "q", schema: { type: "string" } },
+          ],
+          responses: answers(),
+        },
+      },
+    ]),
+  ),
+  "/marks/{mark}": {
+    delete: {
+      operationId: "unmark",
+      parameters: [{ in: "path", name: "mark", required: true, style: "matrix", schema: { type: "string" } }],
+      responses: answers(),
+    },
+  },
   "/files": {
     post: {
       operationId: "upload",
@@ -74,6 +102,16 @@ describe("an empty value in a path", () => {
     await assertRefused(direct.remove({ id: "" }, {}), "/id");
     await direct.remove({ id: "7" }, {});
     assert.deepEqual(requests.splice(0), ["DELETE /users/7"]);
+  });
+
+  it("an empty value in a path is refused in every style, and in a list of nothing else", async () => {
+    for (const style of ["simple", "label", "matrix"]) {
+      await assertRefused(direct[style]({ ids: ["", ""] }, {}), "/ids");
+      await assertRefused(direct[style]({ ids: [""] }, {}), "/ids");
+    }
+    await assertRefused(direct.unmark({ mark: "" }, {}), "/mark");
+    await direct.simple({ ids: ["", "a"] }, {});
+    assert.deepEqual(requests.splice(0), ["DELETE /lists/simple/,a"]);
   });
 
   it("an empty value in a path is refused at a door", async () => {

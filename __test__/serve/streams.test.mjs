@@ -66,6 +66,7 @@ describe("endless streams", () => {
     const refused = await open(url);
     assert.equal(refused.status, 503);
     assert.equal(refused.body.details.reason, "overloaded");
+    assert.match(refused.body.message ?? refused.body.detail, /Too many streams/);
     assert.equal(refused.body.mayHaveRun, false);
     first.close();
     while (running.open > 1) await wait(5);

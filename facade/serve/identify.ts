@@ -34,6 +34,7 @@ export interface ServedRequest {
  */
 export interface KeptIdentity {
   identity: Identity | undefined;
+  /** With 0, nothing is kept: each request asks again, and connections to the hub are checked once a minute. */
   maxAge: number;
 }
 

@@ -221,8 +221,11 @@ export interface ServeOptions extends PlaceLimits {
    */
   writeTimeout?: number;
   /**
-   * How many bytes of requests and responses may be in memory (default 128 MiB): bodies whose calls wait or run, and
-   * responses that are not yet sent. Beyond that, requests are answered with 503.
+   * How many bytes of requests and responses may be in memory (default 128 MiB): bodies and hub calls that wait or run, and
+   * responses that are not yet sent. Beyond that, requests are answered with 503, and calls over the hub fail with the same
+   * error. A caller is admitted while they hold less than is left, so one alone gets half of it. Callers are known by their
+   * identity, or without one by their address. Events of streams are counted apart, with the same limit: beyond it, new
+   * streams are refused.
    */
   maxBufferedBytes?: number;
   /**

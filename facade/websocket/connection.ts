@@ -97,7 +97,8 @@ export interface HubOptions {
  * ```
  */
 export interface HubServeOptions {
-  /** How many calls and streams run at the same time (default 256). */
+  /** How many calls run at the same time, and apart from them how many streams (default 256). Streams do not wait: further
+   * ones are refused. */
   concurrency?: number;
   /** How many calls may wait for a place (default 1,024). Further calls are refused. */
   queue?: number;

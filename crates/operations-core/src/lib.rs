@@ -8,6 +8,7 @@
 
 pub mod access;
 pub mod address;
+pub mod byte_budget;
 pub mod call;
 pub mod clock;
 pub mod envelope;

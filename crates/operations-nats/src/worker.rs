@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use operations_core::access::Identity;
-use operations_core::call::Refusal;
+use operations_core::call::{Refusal, check_input};
 use operations_core::listed::Listed;
 use operations_core::registry::Registry;
 use operations_core::table::Table;
@@ -366,7 +366,16 @@ impl Worker {
         } else {
             self.tell_at.get_or_insert(now + TAKEN_DELAY);
         }
-        todo.tell(doer, News::Requested(id, payload));
+        match event
+            .input
+            .map_or(Ok(()), |input| check_input(&event.operation_id, input))
+        {
+            Ok(()) => todo.tell(doer, News::Requested(id, payload)),
+            Err(error) => {
+                self.fail(&id, &error, todo);
+                self.finished(now, &id, todo);
+            }
+        }
         if let Some(Redeemed { key }) = redeemed {
             if more > 0 {
                 self.remember(want, usize::try_from(more).unwrap_or(usize::MAX), key);

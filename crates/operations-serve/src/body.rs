@@ -16,9 +16,9 @@ use http::header::CONTENT_ENCODING;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, LengthLimitError, Limited, StreamBody};
+use operations_core::byte_budget::{ByteBudget, Held, Share};
 use tokio::time::timeout;
 
-use crate::budget::{ByteBudget, Held};
 use crate::progress::{Progress, Responses};
 
 /// What goes wrong while a body is on its way.
@@ -27,9 +27,6 @@ pub type BodyError = Box<dyn Error + Send + Sync>;
 /// The most of a response that is handed out in one piece, so that a client which reads slowly differs from one that does
 /// not read.
 const PIECE: usize = 64 * 1024;
-
-/// Responses up to this size are never refused. In bytes.
-const SMALL: usize = 4096;
 
 /// The body of a request or an answer.
 #[derive(Debug, Default)]
@@ -53,8 +50,10 @@ enum Counted {
     No,
     /// As they arrive, for as long as the request is worked on.
     Incoming(Arc<Held>),
-    /// Until they are sent.
-    Outgoing(Arc<ByteBudget>, Option<Arc<Progress>>),
+    /// For this caller, as soon as it is on its way.
+    For(Arc<Share>),
+    /// Until they are sent: `Share` is for what comes.
+    Outgoing(Option<Arc<Share>>, Option<Arc<Progress>>),
 }
 
 /// A body is refused because too many bytes are held already.
@@ -109,8 +108,13 @@ impl Body {
     pub(crate) fn held(&self) -> Option<Arc<Held>> {
         match &self.counted {
             Counted::Incoming(held) => Some(Arc::clone(held)),
-            Counted::No | Counted::Outgoing(..) => None,
+            Counted::No | Counted::For(_) | Counted::Outgoing(..) => None,
         }
+    }
+
+    /// Whose response it is.
+    pub(crate) fn belongs_to(&mut self, share: Arc<Share>) {
+        self.counted = Counted::For(share);
     }
 
     /// Says that all of it is counted already.
@@ -132,20 +136,20 @@ impl Body {
         budget: &Arc<ByteBudget>,
         responses: Option<&Responses>,
     ) -> Result<Self, Exhausted> {
-        let held = Arc::new(budget.hold());
+        let share = match std::mem::take(&mut self.counted) {
+            Counted::For(share) => share,
+            _ => budget.share(""),
+        };
         let uncounted = |part: &&mut Part| part.held.is_none() && part.bytes.is_unique();
-        let mut bytes = 0;
-        for part in self.parts.iter_mut().filter(uncounted) {
-            bytes += part.bytes.len();
+        let uncounted: Vec<&mut Part> = self.parts.iter_mut().filter(uncounted).collect();
+        let bytes = uncounted.iter().map(|part| part.bytes.len()).sum();
+        let held = Arc::new(share.try_hold(bytes).ok_or(Exhausted)?);
+        for part in uncounted {
             part.held = Some(Arc::clone(&held));
         }
-        if bytes <= SMALL {
-            held.add(bytes);
-        } else if !held.try_add(bytes) {
-            return Err(Exhausted);
-        }
         let progress = (!self.is_end_stream()).then_some(responses).flatten();
-        self.counted = Counted::Outgoing(Arc::clone(budget), progress.map(Responses::add));
+        let of_stream = self.stream.as_ref().map(|_| share.of_streams());
+        self.counted = Counted::Outgoing(of_stream, progress.map(Responses::add));
         Ok(self)
     }
 
@@ -181,12 +185,12 @@ impl HttpBody for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = self.get_mut();
-        let (budget, progress) = match &this.counted {
-            Counted::Outgoing(budget, progress) => (Arc::clone(budget), progress.clone()),
+        let (share, progress) = match &this.counted {
+            Counted::Outgoing(share, progress) => (share.clone(), progress.clone()),
             counted => {
                 let held = match counted {
                     Counted::Incoming(held) => Some(Arc::clone(held)),
-                    Counted::No | Counted::Outgoing(..) => None,
+                    Counted::No | Counted::For(_) | Counted::Outgoing(..) => None,
                 };
                 let frame = match this.next_part(usize::MAX) {
                     Some(part) => Some(Ok(Frame::data(part.bytes))),
@@ -211,12 +215,12 @@ impl HttpBody for Body {
             };
             match frame.map(|frame| frame.map(Frame::into_data)) {
                 Some(Ok(Ok(bytes))) => {
-                    let held = budget.hold();
-                    held.add(bytes.len());
-                    this.parts.push_back(Part {
-                        bytes,
-                        held: Some(Arc::new(held)),
+                    let held = share.map(|share| {
+                        let held = share.hold();
+                        held.add(bytes.len());
+                        Arc::new(held)
                     });
+                    this.parts.push_back(Part { bytes, held });
                 }
                 Some(Ok(Err(trailers))) => return Poll::Ready(Some(Ok(trailers))),
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),

@@ -10,6 +10,7 @@ use futures::future::Either;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, stream};
 use operations_core::access::enforce_access;
+use operations_core::byte_budget::{Held, exhausted};
 use operations_core::call::{OUTPUT_REFUSED, check_input, holds_bytes, timed_out};
 use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
@@ -78,6 +79,8 @@ pub struct NewCall {
     pub takes_pieces: bool,
     /// The call that makes this one, where the protocol can say so.
     pub parent_request_id: Option<String>,
+    /// What the bytes of its request are counted by.
+    pub held: Option<Arc<Held>>,
 }
 
 /// What a subscription gives: envelopes, and an error as the last item.
@@ -214,6 +217,10 @@ impl Calls {
         let began = clock::now();
         call.check_input(id)?;
         let place = self.place(id, call).await?;
+        // It may have waited for long.
+        if call.held.as_ref().is_some_and(|held| !held.leaves_room()) {
+            return Err(exhausted("none"));
+        }
         let slot = call.takes_pieces.then(PiecesSlot::default);
         // Boxed, so that calls of the host's do not carry its size about.
         if self.may_be_native(id, call)
@@ -284,7 +291,11 @@ impl Calls {
     ) -> Result<(Events, Option<Place>, CancellationToken), CallError> {
         let id = call.operation.spec.id();
         call.check_input(&id)?;
-        let place = self.streams.enter(&id, call.caller.id()).await?;
+        let place = self.stream_permit(&id, &call.caller).await?;
+        let share = call.held.as_ref().map(|held| held.share().of_streams());
+        if share.is_some_and(|share| share.is_exhausted()) {
+            return Err(exhausted("none"));
+        }
         let cancel = CancellationToken::new();
         let (events, place) = if self.may_be_native(&id, &call)
             && let Some(events) = self.stream_here(&call, &cancel)
@@ -296,13 +307,17 @@ impl Calls {
         Ok((events, place, cancel))
     }
 
-    /// A permit for a stream that belongs to no operation.
+    /// A permit for a stream. One that belongs to no operation has an empty one.
     ///
     /// # Errors
     ///
     /// When there are as many streams as there may be, in all or of this caller.
-    pub async fn stream_permit(&self, caller: &Caller) -> Result<Option<Place>, CallError> {
-        let permit = self.streams.enter("", caller.id()).await;
+    pub async fn stream_permit(
+        &self,
+        operation_id: &str,
+        caller: &Caller,
+    ) -> Result<Option<Place>, CallError> {
+        let permit = self.streams.enter(operation_id, caller.id()).await;
         permit.map_err(|_| {
             CallError::failed("Too many streams are open already. Close one, or try again later")
                 .with_details(json!({ "reason": "overloaded", "delivery": "none" }))

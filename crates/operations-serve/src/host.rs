@@ -25,7 +25,7 @@ use crate::line::{Line, Questions, Told};
 /// half of them are gone.
 const WAITING_EVENTS: usize = 64;
 /// The same in bytes.
-const WAITING_BYTES: usize = 1024 * 1024;
+const WAITING_BYTES: usize = 256 * 1024;
 
 /// The host, and what it was asked.
 pub struct Host {

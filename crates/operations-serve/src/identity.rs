@@ -24,6 +24,15 @@ use uuid::Uuid;
 use crate::host::{Host, Wanted};
 use kept::Kept;
 
+/// In milliseconds.
+const MINUTE: f64 = 60_000.0;
+
+/// When it must be known who calls, where nothing else says so, in Unix milliseconds.
+#[must_use]
+pub fn known_by() -> f64 {
+    clock::now() + MINUTE
+}
+
 /// Whoever sent a request.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
@@ -219,9 +228,11 @@ async fn ask(
         Some(identity) => Caller::of(identity.get()).map_err(Unknown::Failed)?,
     };
     let now = clock::now();
-    caller.until = told.max_age.map(|max_age| now + max_age);
+    // What is not kept is asked for at each request. A connection to the hub has only one: it is checked once a minute.
+    let max_age = told.max_age.filter(|max_age| *max_age > 0.0);
+    caller.until = told.max_age.map(|_| now + max_age.unwrap_or(MINUTE));
     let caller = Arc::new(caller);
-    if let Some(until) = caller.until.filter(|until| *until > now) {
+    if let Some(until) = caller.until.filter(|_| max_age.is_some()) {
         let mut kept = locked(kept);
         kept.keep(head, told.looked_at, &caller, now, until);
     }

@@ -11,7 +11,6 @@ mod access_log;
 pub mod allowed;
 mod binary;
 pub mod body;
-pub mod budget;
 pub mod call;
 pub mod challenge;
 pub mod cors;

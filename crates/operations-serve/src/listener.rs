@@ -212,8 +212,9 @@ impl Accepting {
                 return;
             };
             match self.listener.accept().await {
-                Ok((stream, _)) => {
+                Ok((stream, peer)) => {
                     let talk = Talk {
+                        peer: peer.ip(),
                         service: self.service.clone(),
                         stop: self.stop.clone(),
                         kill: self.kill.clone(),
@@ -233,6 +234,7 @@ impl Accepting {
 /// What a connection is about.
 struct Talk {
     service: Service,
+    peer: IpAddr,
     stop: CancellationToken,
     kill: CancellationToken,
 }
@@ -266,13 +268,14 @@ impl Talk {
     {
         let Self {
             service,
+            peer,
             stop,
             kill,
         } = self;
         let shared = Arc::clone(service.shared());
         let options = &shared.options;
         let responses = Responses::default();
-        let answer = TowerToHyperService::new(service.of_connection(responses.clone()));
+        let answer = TowerToHyperService::new(service.of_connection(responses.clone(), Some(peer)));
         let stalled = async {
             match options.write_timeout {
                 Some(limit) => responses.stalled(limit).await,

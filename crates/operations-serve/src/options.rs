@@ -87,7 +87,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The limits of streams: those of calls, where there are no others. None of them waits.
+    /// The limits of streams. None of them waits. A spoke has no `streams`: as many as calls may be open there, apart from these.
     #[must_use]
     pub fn of_streams(&self) -> Self {
         Self {

@@ -39,6 +39,7 @@ pub async fn call(
         parent_request_id: incoming.parent_request_id,
         trace: incoming.trace,
         via: None,
+        held: incoming.held,
     };
     let headers = calls.headers.clone();
     if new.is_subscription() {

@@ -1,7 +1,7 @@
 //! One service for every request, whoever brings it: where it may come from, and which door it is for.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,8 +12,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ORIGIN};
 use http::request::Parts;
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
+use operations_core::byte_budget::{ByteBudget, exhausted};
 use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::log::{Level, Logger};
@@ -27,7 +28,6 @@ use uuid::Uuid;
 use crate::access_log::{AccessLine, CallerId};
 use crate::allowed::{Allowed, Stranger};
 use crate::body::{self, Body, BodyError};
-use crate::budget::{ByteBudget, exhausted};
 use crate::call::Calls;
 use crate::challenge::{self, InvalidToken};
 use crate::cors::Cors;
@@ -36,7 +36,7 @@ use crate::door;
 use crate::door::http::problem;
 use crate::failure;
 use crate::host::Host;
-use crate::identity::{Caller, Identities, Unknown};
+use crate::identity::{self, Caller, Identities, Unknown};
 use crate::options::Options;
 use crate::progress::Responses;
 use crate::ready;
@@ -108,6 +108,8 @@ pub struct Service {
     shared: Arc<Shared>,
     /// Those of the connection that it answers.
     responses: Option<Responses>,
+    /// Where it comes from.
+    peer: Option<IpAddr>,
 }
 
 impl Service {
@@ -130,6 +132,7 @@ impl Service {
         let headers = AllowedHeaders::new(&options.response_headers);
         Ok(Self {
             responses: None,
+            peer: None,
             shared: Arc::new(Shared {
                 calls: Calls::new(registry, Arc::clone(&host), &options.limits, headers),
                 stats: Stats::default(),
@@ -155,12 +158,13 @@ impl Service {
         &self.shared
     }
 
-    /// The same for one connection, whose responses are watched.
+    /// The same for one connection with a peer, whose responses are watched.
     #[must_use]
-    pub fn of_connection(&self, responses: Responses) -> Self {
+    pub fn of_connection(&self, responses: Responses, peer: Option<IpAddr>) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
             responses: Some(responses),
+            peer,
         }
     }
 
@@ -174,12 +178,10 @@ impl Service {
         let _counted = shared.stats.request();
         let (head, body) = request.into_parts();
         let request_id = request_id(&head);
-        // Until there is a response: the body waits, or is worked on.
-        let reserved = Arc::new(shared.bytes.hold());
-        let body = body.incoming(Arc::clone(&reserved));
         let mut line =
             (shared.options.access_log).then(|| AccessLine::new(shared, &head, &request_id));
-        let work = AssertUnwindSafe(shared.route(head, body, &request_id)).catch_unwind();
+        let work =
+            AssertUnwindSafe(shared.route(head, body, &request_id, self.peer)).catch_unwind();
         let answer = work.await.unwrap_or_else(|payload| {
             let error = CallError::from_panic(&*payload);
             shared.log_failure(&request_id, &error);
@@ -189,7 +191,6 @@ impl Service {
                 &request_id,
             ))
         })?;
-        drop(reserved);
         let (head, body) = answer.into_parts();
         let mut answer = match body.outgoing(&shared.bytes, self.responses.as_ref()) {
             Ok(body) => Response::from_parts(head, body),
@@ -207,25 +208,36 @@ impl Service {
 }
 
 impl Shared {
-    async fn route(self: &Arc<Self>, head: Parts, body: Body, request_id: &Arc<str>) -> Answered {
+    async fn route(
+        self: &Arc<Self>,
+        head: Parts,
+        body: Body,
+        request_id: &Arc<str>,
+        peer: Option<IpAddr>,
+    ) -> Answered {
         // Whoever looks after the process may not know its name.
-        if head.uri.path() == "/health" {
-            return Ok(self.health());
-        }
-        if head.uri.path() == "/ready" {
-            return Ok(ready::answer(self, &head).await);
+        let is_ready = head.uri.path() == "/ready";
+        if is_ready || head.uri.path() == "/health" {
+            let allowed = [Method::GET, Method::HEAD];
+            return Ok(if !allowed.contains(&head.method) {
+                problem::wrong_method_of(&allowed, request_id)
+            } else if is_ready {
+                ready::answer(self, &head).await
+            } else {
+                self.health()
+            });
         }
         if let Err(stranger) = self.allowed.check(&head) {
             let page = self.linked_page(&head, stranger, request_id);
             return Ok(page.unwrap_or_else(|| refused(stranger, request_id)));
         }
         let Some(cors) = &self.options.cors else {
-            return self.admit(head, body, request_id).await;
+            return self.admit(head, body, request_id, peer).await;
         };
         let origin = head.headers.get(ORIGIN).cloned();
         let mut response = match Cors::preflight(&head) {
             Some(response) => response,
-            None => self.admit(head, body, request_id).await?,
+            None => self.admit(head, body, request_id, peer).await?,
         };
         if let Some(origin) = origin {
             cors.add(&mut response, &origin);
@@ -254,6 +266,7 @@ impl Shared {
         mut head: Parts,
         body: Body,
         request_id: &Arc<str>,
+        peer: Option<IpAddr>,
     ) -> Answered {
         if let Some(hub) = &self.options.doors.hub
             && hub.path == head.uri.path()
@@ -271,7 +284,7 @@ impl Shared {
         }
         let deadline = self.deadline(&head);
         // Even if calls have all the time in the world, nobody waits for ever to be let in.
-        let known_by = deadline.unwrap_or(clock::now() + 60_000.0);
+        let known_by = deadline.unwrap_or_else(identity::known_by);
         let caller = match self.identities.of(&head, &self.host, known_by).await {
             Ok(caller) => caller,
             Err(unknown) => return Ok(self.unknown(unknown, request_id)),
@@ -285,19 +298,23 @@ impl Shared {
         if is_metrics {
             return Ok(self.metrics_for(&caller).await);
         }
-        if self.bytes.is_exhausted() {
+        let share = self.bytes.share(&key_of(&caller, peer));
+        if share.is_exhausted() {
             return Ok(overloaded(&exhausted("none"), request_id));
         }
         let path = head.uri.path().to_owned();
         let id = caller.identity.as_ref().map(|identity| identity.id.clone());
+        // Until there is a response: the body waits, or is worked on.
+        let reserved = Arc::new(share.hold());
         let exchange = Exchange {
             head,
-            body,
+            body: body.incoming(Arc::clone(&reserved)),
             request_id: Arc::clone(request_id),
             caller,
             deadline,
         };
         let mut response = self.through_door(exchange, &path).await?;
+        response.body_mut().belongs_to(share);
         challenge::add(&mut response, oauth);
         if let Some(id) = id.filter(|_| self.options.access_log) {
             response.extensions_mut().insert(CallerId(id));
@@ -417,8 +434,8 @@ impl Shared {
         if !self.requires_identity(true) {
             return true;
         }
-        let known_by = clock::now() + 60_000.0;
-        let caller = self.identities.of(head, &self.host, known_by).await;
+        let caller = self.identities.of(head, &self.host, identity::known_by());
+        let caller = caller.await;
         caller.is_ok_and(|caller| caller.identity.is_some())
     }
 
@@ -493,6 +510,19 @@ impl Shared {
         ];
         let message = format!("A served call failed: {}", error.message);
         self.logger.log(Level::Error, "serve", message, properties);
+    }
+}
+
+/// By what a caller's share of the budget is known: its identity, or its address, of IPv6 what one network has.
+fn key_of(caller: &Caller, peer: Option<IpAddr>) -> String {
+    match (caller.id(), peer.map(|peer| peer.to_canonical())) {
+        ("", None) => String::new(),
+        ("", Some(IpAddr::V4(address))) => format!("address {address}"),
+        ("", Some(IpAddr::V6(address))) => {
+            let network = Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX));
+            format!("address {network}")
+        }
+        (id, _) => format!("identity {id}"),
     }
 }
 

@@ -68,6 +68,9 @@ fn is_stack_line(line: &str) -> bool {
 fn without_secrets(line: &str) -> String {
     let mut made = String::with_capacity(line.len());
     let mut hide_next = false;
+    // Between a label and what follows it: with nothing but spaces, a plain word is a word.
+    let mut is_spaced = false;
+    let mut previous = "";
     for piece in pieces(line) {
         if !piece.chars().next().is_some_and(is_secret_character) {
             // A secret follows its label after `: `, `=` or a quote, not after a full stop.
@@ -77,12 +80,19 @@ fn without_secrets(line: &str) -> String {
             {
                 hide_next = false;
             }
+            is_spaced = piece.chars().all(|character| character == ' ');
             made.push_str(piece);
             continue;
         }
         let (label, value) = piece.split_once('=').unwrap_or((piece, ""));
         let lower = label.to_ascii_lowercase();
-        let is_label = LABELS.iter().any(|known| lower.ends_with(known));
+        // An operation may be called `auth.token`.
+        let is_label = !previous.eq_ignore_ascii_case("operation")
+            && LABELS.iter().any(|known| lower.ends_with(known));
+        let is_word = is_spaced
+            && !previous.eq_ignore_ascii_case("bearer")
+            && piece.bytes().all(|byte| byte.is_ascii_lowercase());
+        previous = piece;
         if is_label && !value.is_empty() {
             made.push_str(label);
             made.push('=');
@@ -91,7 +101,7 @@ fn without_secrets(line: &str) -> String {
         } else if is_label {
             made.push_str(piece);
             hide_next = true;
-        } else if (hide_next && piece.len() >= SHORTEST) || looks_secret(piece) {
+        } else if (hide_next && !is_word && piece.len() >= SHORTEST) || looks_secret(piece) {
             made.push_str(INSTEAD);
             hide_next = false;
         } else {
@@ -178,6 +188,10 @@ mod tests {
             "connect to https://api.example.com:8080/v1?page=2 failed: refused at line 3",
             "No password given",
             "Basic plans cannot do this",
+            "Access denied: needs scope administration",
+            "Access denied to operation auth.token: requires the scope admin",
+            "Access denied: authorization required",
+            "The token permissions do not suffice",
         ] {
             assert_eq!(for_a_model(message), message);
         }
@@ -211,6 +225,8 @@ mod tests {
                 "key [redacted] is wrong",
             ),
             ("got ghp_0123456789abcdefghij", "got [redacted]"),
+            ("Bearer abcdefghijkl", "Bearer [redacted]"),
+            ("password: correcthorse", "password: [redacted]"),
         ] {
             assert_eq!(for_a_model(message), expected);
         }

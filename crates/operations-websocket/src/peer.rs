@@ -23,6 +23,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 pub use outbound::{Outbound, Subscription, Told};
+pub(crate) use outbox::Unsent;
 
 use crate::frame;
 use crate::limits::{PAGE_BYTES, PATIENCE, STREAMS_WAIT};
@@ -358,9 +359,9 @@ impl Peer {
     }
 
     /// Writes a frame that is no request. Says whether the other end reads fast enough.
-    pub(crate) fn write(&self, text: String) -> bool {
+    pub(crate) fn write(&self, frame: impl Into<Unsent>) -> bool {
         self.act(|_, state, _| {
-            state.write(text);
+            state.write(frame);
             state.is_read()
         })
     }
@@ -382,7 +383,7 @@ impl Peer {
     }
 
     /// What is to be written next; nothing while there is nothing. What it gives counts as sent.
-    pub(crate) async fn next_frames(&self, bytes: usize) -> Vec<String> {
+    pub(crate) async fn next_frames(&self, bytes: usize) -> Vec<Unsent> {
         loop {
             let more = self.outgoing.notified();
             let frames = self.take(bytes);
@@ -398,7 +399,7 @@ impl Peer {
         locked(&self.state).outbox.is_empty()
     }
 
-    fn take(&self, bytes: usize) -> Vec<String> {
+    fn take(&self, bytes: usize) -> Vec<Unsent> {
         let mut state = locked(&self.state);
         let taken = state.take(bytes);
         if state.outbox.bytes() < STREAMS_WAIT {

@@ -1,7 +1,10 @@
 //! What is done for the other end.
 
+use std::sync::Arc;
+
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
+use operations_core::byte_budget::{Held, Share};
 use operations_core::call::RequestedEvent;
 use operations_core::error::CallError;
 
@@ -24,6 +27,8 @@ pub struct Incoming {
     pub metadata: Option<String>,
     /// The trace that it belongs to, as JSON: an object.
     pub trace: Option<String>,
+    /// What its bytes are counted by, where they are.
+    pub held: Option<Arc<Held>>,
 }
 
 impl From<&RequestedEvent<'_>> for Incoming {
@@ -37,6 +42,7 @@ impl From<&RequestedEvent<'_>> for Incoming {
             identity: event.identity.map(ToOwned::to_owned),
             metadata: event.metadata.map(ToOwned::to_owned),
             trace: event.trace.as_deref().map(str::to_owned),
+            held: None,
         }
     }
 }
@@ -53,6 +59,11 @@ pub enum Answered {
 pub trait Serving: Send + Sync {
     /// Does a call. Dropping this ends the work.
     fn call(&self, incoming: Incoming) -> BoxFuture<'static, Result<Answered, CallError>>;
+
+    /// By what the bytes of calls and answers of the other end are counted, together with those of other connections.
+    fn bytes(&self) -> Option<Arc<Share>> {
+        None
+    }
 
     /// The operations that the other end may call, each as JSON.
     fn operations(&self) -> BoxFuture<'static, Result<Vec<String>, CallError>>;

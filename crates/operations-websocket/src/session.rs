@@ -37,13 +37,16 @@ use crate::limits::{
     WAITING_BYTES,
 };
 use crate::loss;
-use crate::peer::Peer;
+use crate::peer::{Peer, Unsent};
 use crate::serving::Serving;
 use answering::Running;
 use offers::Offers;
 
 /// Bytes that are written in one go.
 const WRITE_BYTES: usize = 128 * 1024;
+
+/// How long the other end may take to read them, or one frame that is larger. In heartbeats.
+const WRITE_HEARTBEATS: u32 = 4;
 
 /// What a connection that nothing arrives on keeps for reading.
 const READ_BYTES: usize = 16 * 1024;
@@ -172,27 +175,27 @@ impl Session {
         let writing = async {
             let mut next_ping = Instant::now() + self.settings.heartbeat;
             loop {
-                let written = tokio::select! {
-                    frames = self.peer.next_frames(WRITE_BYTES) => {
-                        let mut written = Ok(());
-                        for text in frames {
-                            written = sink.feed(Message::text(text)).await;
-                            if written.is_err() {
-                                break;
-                            }
-                        }
-                        match written {
-                            Ok(()) => sink.flush().await,
-                            failed => failed,
-                        }
-                    }
-                    () = sleep_until(next_ping) => {
-                        next_ping = Instant::now() + self.settings.heartbeat;
-                        sink.send(Message::Ping(Bytes::new())).await
-                    }
+                let frames = tokio::select! {
+                    frames = self.peer.next_frames(WRITE_BYTES) => frames,
+                    () = sleep_until(next_ping) => Vec::new(),
                 };
-                if let Err(error) = written {
-                    return End::theirs(error.to_string());
+                let write = async {
+                    if frames.is_empty() {
+                        next_ping = Instant::now() + self.settings.heartbeat;
+                        return sink.send(Message::Ping(Bytes::new())).await;
+                    }
+                    // Until all of it is written.
+                    let mut counted = Vec::new();
+                    for Unsent { text, held } in frames {
+                        counted.extend(held);
+                        sink.feed(Message::text(text)).await?;
+                    }
+                    sink.flush().await
+                };
+                match timeout(self.settings.heartbeat * WRITE_HEARTBEATS, write).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => return End::theirs(error.to_string()),
+                    Err(_) => return End::theirs("it reads nothing any more"),
                 }
             }
         };
@@ -356,8 +359,8 @@ impl Session {
     }
 
     /// Writes a frame, or ends the connection to somebody who does not read.
-    fn write(&self, text: String) {
-        if !self.peer.write(text) {
+    fn write(&self, frame: impl Into<Unsent>) {
+        if !self.peer.write(frame) {
             self.end();
         }
     }

@@ -307,7 +307,7 @@ fn path_value(
             escape,
         )?,
     };
-    if text.is_empty() && path::fills_segment(&plan.path, name) {
+    if (text.is_empty() || value.is_blank()) && path::fills_segment(&plan.path, name) {
         let path = format!("/{}", pointer::escape(&parameter.input));
         let why = "Expected a value: an empty one would lead to another path";
         return Err(invalid_at(&path, why));

@@ -84,6 +84,16 @@ impl InputValue {
         }
     }
 
+    /// Whether it is an empty string, or a list of nothing else.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        match self {
+            Self::Text(text) => text.is_empty(),
+            Self::Array(elements) => elements.iter().all(Self::is_blank),
+            _ => false,
+        }
+    }
+
     /// Whether it is `undefined` or `null`.
     #[must_use]
     pub fn is_nothing(&self) -> bool {

@@ -17,11 +17,9 @@ fn object() -> Value {
 fn path_styles_are_those_of_the_tables() {
     use Style::{Label, Matrix, Simple};
     let cases = [
-        (Matrix, false, json!(""), ";color"),
         (Matrix, false, json!("blue"), ";color=blue"),
         (Matrix, false, array(), ";color=blue,black,brown"),
         (Matrix, false, object(), ";color=R,100,G,200,B,150"),
-        (Matrix, true, json!(""), ";color"),
         (Matrix, true, json!("blue"), ";color=blue"),
         (Matrix, true, array(), ";color=blue;color=black;color=brown"),
         (Matrix, true, object(), ";R=100;G=200;B=150"),
@@ -63,6 +61,16 @@ fn path_styles_are_those_of_the_tables() {
     let parameter = Parameter::new("color", Location::Path).with_style(Label);
     let request = built(&get("/p{color}", vec![parameter]), &json!({ "color": "" }));
     assert_eq!(request.unwrap().url.path(), "/p.");
+    let parameter = Parameter::new("color", Location::Path).with_style(Matrix);
+    let request = built(&get("/p{color}", vec![parameter]), &json!({ "color": "" }));
+    assert_eq!(request.unwrap().url.path(), "/p;color");
+    for style in [Matrix, Label, Simple] {
+        let parameter = Parameter::new("color", Location::Path).with_style(style);
+        let plan = get("/p/{color}", vec![parameter]);
+        for blank in [json!(""), json!(["", ""])] {
+            assert!(built(&plan, &json!({ "color": blank })).is_err());
+        }
+    }
     // So it does for an empty simple value. Alone in its segment, that would lead to another path.
     let parameter = || vec![Parameter::new("color", Location::Path)];
     let request = built(&get("/p{color}", parameter()), &json!({ "color": "" }));

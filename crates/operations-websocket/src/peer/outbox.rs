@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use operations_core::byte_budget::Held;
+
 /// A request whose frame waits, by its id. The number tells it apart from an earlier request of the same id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Waiting {
@@ -11,9 +13,22 @@ pub(super) struct Waiting {
 }
 
 struct Outgoing {
-    text: String,
+    frame: Unsent,
     /// The request that it is.
     request: Option<Waiting>,
+}
+
+/// A frame, and what its bytes are counted by.
+#[derive(Debug)]
+pub(crate) struct Unsent {
+    pub(crate) text: String,
+    pub(crate) held: Option<Held>,
+}
+
+impl From<String> for Unsent {
+    fn from(text: String) -> Self {
+        Self { text, held: None }
+    }
 }
 
 /// Frames in the order in which they are written.
@@ -28,16 +43,17 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    pub(super) fn push(&mut self, text: String, request: Option<Waiting>) {
-        self.bytes += text.len();
+    pub(super) fn push(&mut self, frame: impl Into<Unsent>, request: Option<Waiting>) {
+        let frame = frame.into();
+        self.bytes += frame.text.len();
         self.requests += usize::from(request.is_some());
-        self.frames.push_back(Outgoing { text, request });
+        self.frames.push_back(Outgoing { frame, request });
     }
 
     pub(super) fn push_first(&mut self, text: String) {
         self.bytes += text.len();
-        let request = None;
-        self.frames.push_front(Outgoing { text, request });
+        let (frame, request) = (text.into(), None);
+        self.frames.push_front(Outgoing { frame, request });
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -76,7 +92,7 @@ impl Outbox {
 
     fn retain(&mut self, keep: impl Fn(Option<&Waiting>) -> bool) {
         self.frames.retain(|frame| keep(frame.request.as_ref()));
-        self.bytes = self.frames.iter().map(|frame| frame.text.len()).sum();
+        self.bytes = self.frames.iter().map(|each| each.frame.text.len()).sum();
         self.requests = self.frames.iter().filter(|it| it.request.is_some()).count();
     }
 
@@ -90,13 +106,14 @@ impl Outbox {
         &mut self,
         bytes: usize,
         mut send: impl FnMut(&Waiting) -> bool,
-    ) -> Vec<String> {
+    ) -> Vec<Unsent> {
         let mut taken = Vec::new();
         let mut size = 0;
         while size < bytes
             && let Some(next) = self.frames.pop_front()
         {
-            self.bytes -= next.text.len();
+            let length = next.frame.text.len();
+            self.bytes -= length;
             if let Some(request) = next.request {
                 self.requests -= 1;
                 if !send(&request) {
@@ -104,8 +121,8 @@ impl Outbox {
                     continue;
                 }
             }
-            size += next.text.len();
-            taken.push(next.text);
+            size += length;
+            taken.push(next.frame);
         }
         taken
     }

@@ -14,7 +14,7 @@ use operations_core::mailbox::{Item, Mailbox};
 use tokio::sync::{mpsc, oneshot};
 
 use super::outbound::Told;
-use super::outbox::{Outbox, Waiting};
+use super::outbox::{Outbox, Unsent, Waiting};
 use super::questions::Questions;
 use crate::frame;
 use crate::limits::{
@@ -119,9 +119,9 @@ impl State {
     }
 
     /// Writes a frame that is no request; nowhere if there is no connection.
-    pub(super) fn write(&mut self, text: String) {
+    pub(super) fn write(&mut self, frame: impl Into<Unsent>) {
         if self.link == Link::Up {
-            self.outbox.push(text, None);
+            self.outbox.push(frame, None);
         }
     }
 
@@ -138,7 +138,7 @@ impl State {
     }
 
     /// What is to be written next. It counts as sent.
-    pub(super) fn take(&mut self, bytes: usize) -> Vec<String> {
+    pub(super) fn take(&mut self, bytes: usize) -> Vec<Unsent> {
         let Self {
             outbox, entries, ..
         } = self;

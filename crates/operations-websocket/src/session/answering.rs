@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
+use operations_core::byte_budget::{Held, Share, exhausted};
 use operations_core::call::{Refusal, RequestedEvent, TooLarge, output_cannot_be_sent};
 use operations_core::error::CallError;
 use operations_core::json::check_written;
@@ -18,6 +19,7 @@ use super::{End, Session, call_bytes};
 use crate::frame;
 use crate::limits::STREAM_WINDOW;
 use crate::loss;
+use crate::peer::Unsent;
 use crate::serving::{Answered, Incoming};
 
 /// A call of the other end.
@@ -68,15 +70,24 @@ impl Session {
             } else if running.len() >= self.settings.max_calls {
                 let limit = self.settings.max_calls;
                 Some(loss::too_many_calls(&event.operation_id, limit))
-            } else if let Some(bytes) = self.bytes_for(event) {
+            } else if let Some((bytes, permits)) = self.bytes_for(event) {
+                let held = self.serving.bytes().map(|share| Arc::new(share.hold()));
+                if held.as_ref().is_some_and(|held| !held.try_add(bytes)) {
+                    drop(running);
+                    self.write(frame::error(&event.request_id, &exhausted("none")));
+                    return None;
+                }
                 let new = Arc::new(Running {
                     up_to: AtomicU64::new(STREAM_WINDOW),
                     ..Running::default()
                 });
                 running.insert(event.request_id.clone(), Arc::clone(&new));
                 let session = Arc::clone(self);
-                let incoming = Incoming::from(event);
-                self.tasks.spawn(session.answer(incoming, new, bytes));
+                let incoming = Incoming {
+                    held,
+                    ..Incoming::from(event)
+                };
+                self.tasks.spawn(session.answer(incoming, new, permits));
                 None
             } else {
                 let limit = call_bytes(&self.settings);
@@ -89,8 +100,8 @@ impl Session {
         None
     }
 
-    /// Permits for what a call holds until it is answered.
-    fn bytes_for(&self, event: &RequestedEvent<'_>) -> Option<OwnedSemaphorePermit> {
+    /// The size of what a call holds until it is answered, and permits for it.
+    fn bytes_for(&self, event: &RequestedEvent<'_>) -> Option<(usize, OwnedSemaphorePermit)> {
         let held = [
             event.input,
             event.metadata,
@@ -98,20 +109,20 @@ impl Session {
             event.trace.as_deref(),
         ];
         let bytes: usize = held.into_iter().flatten().map(str::len).sum();
-        let bytes = u32::try_from(bytes).ok()?;
-        Arc::clone(&self.call_bytes)
-            .try_acquire_many_owned(bytes)
-            .ok()
+        let permits = u32::try_from(bytes).ok()?;
+        let permits = Arc::clone(&self.call_bytes).try_acquire_many_owned(permits);
+        Some((bytes, permits.ok()?))
     }
 
     async fn answer(
         self: Arc<Self>,
         incoming: Incoming,
         running: Arc<Running>,
-        bytes: OwnedSemaphorePermit,
+        permits: OwnedSemaphorePermit,
     ) {
         let id = incoming.request_id.clone();
         let operation = incoming.operation_id.clone();
+        let held = incoming.held.clone();
         let work = async {
             match self.serving.call(incoming).await? {
                 Answered::One(output) => self.responded(&id, &operation, &output),
@@ -130,14 +141,17 @@ impl Session {
         };
         // It is out of the way before its caller hears of it, and may use the id again.
         locked(&self.running).remove(&id);
-        drop(bytes);
+        drop((permits, held));
         let outcome: Result<String, CallError> = match outcome {
             None => return,
             Some(Ok(outcome)) => outcome,
             Some(Err(panic)) => Err(CallError::from_panic(&*panic)),
         };
         match outcome {
-            Ok(text) => self.write(text),
+            Ok(text) => match self.hold(&text) {
+                Ok(held) => self.write(Unsent { text, held }),
+                Err(error) => self.write(frame::error(&id, &error)),
+            },
             Err(error) => {
                 let mut text = frame::error(&id, &error);
                 if text.len() > self.peer.max_frame_bytes() {
@@ -147,6 +161,15 @@ impl Session {
                 self.write(text);
             }
         }
+    }
+
+    /// Counts an answer until it is written.
+    fn hold(&self, text: &str) -> Result<Option<Held>, CallError> {
+        let Some(share) = self.serving.bytes() else {
+            return Ok(None);
+        };
+        let held = share.try_hold(text.len());
+        held.map(Some).ok_or_else(|| exhausted("unknown"))
     }
 
     /// The frame with an answer, or with an event of a stream.
@@ -174,10 +197,16 @@ impl Session {
         running: &Running,
     ) -> Result<(), CallError> {
         let mut unread = Unread::default();
+        let share = self.serving.bytes().map(|share| share.of_streams());
         let flowing = async {
             while let Some(next) = events.next().await {
                 let next = next?;
-                self.write(self.responded(id, operation, &next)?);
+                let text = self.responded(id, operation, &next)?;
+                let held = share.as_ref().map(Share::hold);
+                if let Some(held) = &held {
+                    held.add(text.len());
+                }
+                self.write(Unsent { text, held });
                 unread.sent(next.len());
                 while self.peer.is_paced() {
                     let up_to = running.up_to.load(Ordering::Acquire);

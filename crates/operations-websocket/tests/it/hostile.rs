@@ -10,6 +10,7 @@ use operations_websocket::session::Settings;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Semaphore;
+use tokio::time::sleep;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use crate::support::{Played, by_hand, outbound, settings, until};
@@ -147,6 +148,27 @@ async fn who_asks_without_reading_is_ended() {
     }
     let end = running.end.await.unwrap();
     assert_eq!(end.why, "the other side reads too slowly");
+}
+
+#[tokio::test]
+async fn who_goes_on_talking_without_reading_is_ended() {
+    let settings = Settings {
+        heartbeat: Duration::from_millis(100),
+        ..settings()
+    };
+    let (running, mut hand) = by_hand(Played::default(), settings).await;
+    hand.request("r", "large", 900_000).await;
+    for _ in 0..3_000 {
+        if running.end.is_finished() {
+            break;
+        }
+        // It may end meanwhile.
+        let _ = hand.socket.send(Message::Ping(Bytes::new())).await;
+        sleep(Duration::from_millis(10)).await;
+    }
+    assert!(running.end.is_finished(), "it is kept without end");
+    let end = running.end.await.unwrap();
+    assert_eq!(end.why, "it reads nothing any more");
 }
 
 #[tokio::test]

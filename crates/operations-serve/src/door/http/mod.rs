@@ -168,6 +168,7 @@ async fn call(
     let via = request::via(&exchange.head, &route, is_tls, wants_envelope);
     let caller = exchange.caller.clone();
     let deadline = exchange.deadline;
+    let held = exchange.body.held();
     let last_event_id = request::last_event_id(&exchange.head.headers);
     let input = match request::input(shared, exchange, &id, part).await {
         Ok(input) => input,
@@ -188,6 +189,7 @@ async fn call(
         // In an envelope it is a text.
         takes_pieces: !wants_envelope,
         parent_request_id: None,
+        held,
     };
     let spec = &call.operation.clone().spec;
     let answered = if call.is_subscription() {

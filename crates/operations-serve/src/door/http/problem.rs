@@ -2,12 +2,12 @@
 
 use http::header::{ACCEPT_ENCODING, ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Method, Response, StatusCode};
+use operations_core::byte_budget::exhausted;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use serde_json::{Value, json};
 
 use super::route::Unreadable;
 use crate::body::{self, Body, Unread};
-use crate::budget::exhausted;
 use crate::challenge;
 use crate::failure;
 use crate::service::overloaded;

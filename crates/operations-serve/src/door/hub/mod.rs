@@ -30,6 +30,7 @@ use uuid::Uuid;
 use super::http::problem;
 use crate::body::Body;
 use crate::described::Kept;
+use crate::identity::known_by;
 use crate::options::HubDoor;
 use crate::service::{Exchange, Shared};
 use spoke::Serves;
@@ -37,8 +38,6 @@ pub use spoke::Spoke;
 
 /// An identity is not checked more often than this, whatever its `maxAge`.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
-/// How long the host may take to say whether an identity still holds.
-const CHECK_TIME: f64 = 60_000.0;
 
 /// Those who are connected, and what is kept for them.
 #[derive(Debug)]
@@ -124,6 +123,10 @@ pub(crate) fn serve(
     };
     let name = upgrade::name_of(exchange.head.uri.query());
     let instance = upgrade::instance_of(&exchange.head.headers);
+    let bytes = match exchange.body.held() {
+        Some(held) => Arc::clone(held.share()),
+        None => shared.bytes.share(exchange.caller.id()),
+    };
     let (head, caller) = (exchange.head, exchange.caller);
     let (has_accept, exposes_errors) = (door.has_accept, door.expose_errors);
     let shared = Arc::clone(shared);
@@ -155,6 +158,7 @@ pub(crate) fn serve(
             spoke: Arc::clone(&spoke),
             has_accept,
             exposes_errors,
+            bytes,
         });
         let peer = Arc::clone(&spoke.peer);
         let closing = shared.closing.clone();
@@ -191,8 +195,8 @@ async fn identity_lost(shared: &Arc<Shared>, head: &Parts, spoke: &Spoke) {
     let mut until = spoke.caller.until;
     while let Some(at) = until {
         sleep(clock::until(at).max(CHECK_EVERY)).await;
-        let known_by = clock::now() + CHECK_TIME;
-        match shared.identities.of(head, &shared.host, known_by).await {
+        let found = shared.identities.of(head, &shared.host, known_by());
+        match found.await {
             Ok(found) if found.identity == spoke.caller.identity => until = found.until,
             // A check that fails is no reason to go on believing.
             _ => return,

@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, stream};
 use operations_core::access::Identity;
+use operations_core::byte_budget::Share;
 use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::lock::{reading, writing};
@@ -59,6 +60,8 @@ pub(super) struct Serves {
     pub(super) has_accept: bool,
     /// Whether callers read the messages of exceptions.
     pub(super) exposes_errors: bool,
+    /// What the bytes of its calls and answers are counted by.
+    pub(super) bytes: Arc<Share>,
 }
 
 impl Serving for Serves {
@@ -90,6 +93,10 @@ impl Serving for Serves {
             }
         }
         .boxed()
+    }
+
+    fn bytes(&self) -> Option<Arc<Share>> {
+        Some(Arc::clone(&self.bytes))
     }
 
     fn operations(&self) -> BoxFuture<'static, Result<Vec<String>, CallError>> {

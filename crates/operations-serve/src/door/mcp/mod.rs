@@ -157,22 +157,25 @@ async fn get(shared: &Arc<Shared>, door: &McpDoor, exchange: Exchange) -> Respon
         return gone(None);
     }
     let last_event = headers.get(LAST_EVENT).and_then(|id| id.to_str().ok());
+    let permit = match shared.calls.stream_permit("", &caller).await {
+        Ok(permit) => permit,
+        Err(error) => return overloaded(&error, &request_id),
+    };
     if let (Some(options), Some(last_event), Some(session)) = (&door.resume, last_event, &session) {
         let whose = Whose {
             session: session.clone(),
             caller: caller.id().to_owned(),
         };
-        let resumed = shared.mcp.streams.resume(&whose, last_event, options);
+        let resumed = shared
+            .mcp
+            .streams
+            .resume(&whose, last_event, options, permit);
         return resumed.unwrap_or_else(|| {
             let message = "This stream cannot be resumed: it is over, or was never there";
             let refusal = Refusal::new(INVALID_REQUEST, message);
             refused(None, &refusal.with_status(StatusCode::BAD_REQUEST))
         });
     }
-    let permit = match shared.calls.stream_permit(&caller).await {
-        Ok(permit) => permit,
-        Err(error) => return overloaded(&error, &request_id),
-    };
     let watcher = Watcher::new(shared, &caller, Audience::Session(session));
     events::announcing(watcher, shared.closing.clone(), permit)
 }

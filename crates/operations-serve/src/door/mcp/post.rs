@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use operations_core::byte_budget::{Held, exhausted};
 use operations_core::json::Object;
 use operations_http::message::mirrored::PREFIX;
 use tokio::sync::mpsc;
@@ -25,7 +26,6 @@ use super::{
 use uuid::Uuid;
 
 use crate::body::{self, Body};
-use crate::budget::{Held, exhausted};
 use crate::door::http::{problem, request as plain};
 use crate::options::McpDoor;
 use crate::service::{Answered, Exchange, Shared};
@@ -174,7 +174,7 @@ impl Origin {
     }
 
     async fn listening(&self, id: &str, subscription: Subscription) -> Response<Body> {
-        let permit = match self.shared.calls.stream_permit(&self.caller).await {
+        let permit = match self.shared.calls.stream_permit("", &self.caller).await {
             Ok(permit) => permit,
             Err(error) => {
                 let refusal = Refusal::new(INTERNAL_ERROR, error.message);
@@ -282,7 +282,11 @@ impl Origin {
             Err(refusal) => return refused(None, &refusal),
         };
         // Counted as they are made: no answer of a batch is sent before the last one is there.
-        let held = Arc::new(self.shared.bytes.hold());
+        let share = match &self.held {
+            Some(held) => Arc::clone(held.share()),
+            None => self.shared.bytes.share(self.caller.id()),
+        };
+        let held = Arc::new(share.hold());
         let answering: Vec<BoxFuture<'_, Option<Vec<Bytes>>>> = messages
             .into_iter()
             .map(|text| self.of_batch(text, &held).boxed())

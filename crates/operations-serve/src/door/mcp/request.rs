@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use operations_core::byte_budget::Held;
 use operations_core::error::CallError;
 use operations_core::json::Object;
 use operations_core::trace;
@@ -17,7 +18,6 @@ use super::level::Level;
 use super::message::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Refusal};
 use super::questions::Questions;
 use super::{completion, prompts, resources, spilled, tasks, tools};
-use crate::budget::Held;
 use crate::call::NewCall;
 use crate::identity::Caller;
 use crate::options::McpDoor;
@@ -83,6 +83,7 @@ impl Asked {
             takes_files: false,
             takes_pieces: false,
             parent_request_id: None,
+            held: self.held.clone(),
         }
     }
 

@@ -20,6 +20,7 @@ use super::events::{KEEP_ALIVE, comment, event_stream, last_words};
 use super::request::Reply;
 use super::{message, plain_answer, reply_text};
 use crate::body::{self, Body};
+use crate::limits::Place;
 use crate::service::{Answered, Shared};
 
 /// What is done within this time is answered without a stream.
@@ -110,12 +111,13 @@ impl Streams {
         whose: &Whose,
         last_event: &str,
         options: &ResumeOptions,
+        permit: Option<Place>,
     ) -> Option<Response<Body>> {
         let (id, seen) = last_event.rsplit_once('.')?;
         let (id, seen) = (Uuid::try_parse(id).ok()?, seen.parse().ok()?);
         let found = locked(&self.0).get(&id).cloned()?;
         let is_theirs = found.session == whose.session && found.caller == whose.caller;
-        is_theirs.then(|| event_stream(found.read(seen, false, options.hold)))
+        is_theirs.then(|| event_stream(found.read(seen, false, options.hold, permit)))
     }
 }
 
@@ -137,7 +139,7 @@ pub(super) async fn telling(
     let Some(stream) = shared.mcp.streams.open(whose) else {
         return super::events::telling(id, work, messages).await;
     };
-    let body = stream.read(0, true, options.hold);
+    let body = stream.read(0, true, options.hold, None);
     let (shared, wait, id) = (Arc::clone(shared), options.wait, id.to_owned());
     tokio::spawn(async move {
         let ended = tokio::select! {
@@ -211,11 +213,17 @@ impl Resumable {
     }
 
     /// What was said after the first `seen` messages, and what will be.
-    fn read(self: &Arc<Self>, seen: usize, is_first: bool, hold: Option<Duration>) -> Body {
+    fn read(
+        self: &Arc<Self>,
+        seen: usize,
+        is_first: bool,
+        hold: Option<Duration>,
+        permit: Option<Place>,
+    ) -> Body {
         let reader = Reader::new(self, seen, is_first, hold);
-        let pieces = stream::unfold(reader, |mut reader| async move {
+        let pieces = stream::unfold((reader, permit), |(mut reader, permit)| async move {
             let piece = reader.next().await?;
-            Some((piece, reader))
+            Some((piece, (reader, permit)))
         });
         body::streamed(pieces.boxed())
     }

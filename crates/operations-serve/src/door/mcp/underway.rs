@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use operations_core::byte_budget::Held;
 use operations_core::error::CallError;
 use tokio::sync::mpsc;
 
-use crate::budget::Held;
 use crate::call::NewCall;
 use crate::line::{Line, Questions, Told};
 use crate::service::Shared;
