@@ -208,6 +208,17 @@ describe("built from the packed tarballs", () => {
     await esbuild("program.mjs", join(folder, "out.cjs"), { loader: { ".node": "copy" } });
     return [node, join(folder, "out.cjs")];
   });
+  const asCommonJs = () => esbuild("program.mjs", "program.cjs", { format: "cjs", packages: "external" });
+  way("esbuild, of a program that requires", async (folder) => {
+    await asCommonJs();
+    await esbuild("program.cjs", join(folder, "out.cjs"), { loader: { ".node": "copy" } });
+    return [node, join(folder, "out.cjs")];
+  });
+  way("bun build --compile, of a program that requires", async (folder) => {
+    await asCommonJs();
+    await tool("bun", ["build", "--compile", "program.cjs", "--outfile", join(folder, "program")]);
+    return [join(folder, "program")];
+  });
   way("esbuild, ES module", async (folder) => {
     const js = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
     const options = { format: "esm", loader: { ".node": "copy" }, banner: { js } };

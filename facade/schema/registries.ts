@@ -136,14 +136,16 @@ const ownRequire = createRequire(typeof __filename === "string" ? __filename : p
 function loadedCommonJsCopy(): TypeBoxModule | undefined {
   const path = commonJsPath();
   if (path === undefined) return copies.length === 0 ? commonJsCopy() : undefined;
-  const module = ownRequire.cache[path];
-  return module?.loaded ? (module.exports as TypeBoxModule) : undefined;
+  const known = ownRequire.cache[path];
+  return known?.loaded ? (known.exports as TypeBoxModule) : undefined;
 }
 
 let resolvedPath: string | undefined;
 
-/** Where the copy that `require` gives is; nothing in a bundle, which has its own. */
+/** Where the copy is that `require` gives. Nowhere in a bundle, which has a copy of its own: its modules have no file name, or
+ * (Bun's) there is nothing to be found from where they seem to be. */
 function commonJsPath(): string | undefined {
+  if (typeof module.filename !== "string") return undefined;
   try {
     resolvedPath ??= ownRequire.resolve("@sinclair/typebox");
   } catch {}
