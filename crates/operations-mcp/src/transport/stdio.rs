@@ -342,8 +342,7 @@ impl LongLine {
         }
         let tail = self.tail.get_or_insert_with(|| {
             // The first piece of a line may go beyond the limit by itself.
-            let room = EDGE.saturating_sub(self.kept.len()).min(bytes.len());
-            self.kept.extend_from_slice(&bytes[..room]);
+            self.kept.extend(bytes.iter().take(EDGE));
             self.kept.truncate(EDGE);
             self.kept.shrink_to_fit();
             Vec::new()
