@@ -14,7 +14,7 @@ const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 // three of the 200 files that make up TypeBox, and loading all takes longer than everything of ours. package.json says who
 // gets which of these, under "imports".
 const TRACED = (other) => `
-// Which of the two files is loaded is up to the Node that runs the program: whoever copies what it imports takes both.
+// Which of the two files is loaded is up to the Node that runs the program: tools that copy what it imports take both.
 export const traced = () => import("./typebox-registries-${other}.mjs");
 `;
 const REGISTRIES = {

@@ -108,7 +108,7 @@ export interface Library {
   /** What to install for its export. */
   readonly packages: string;
   /** The module with the export. */
-  readonly module: Parameters<typeof loadLibrary>[0];
+  readonly module: "zod" | "@valibot/to-json-schema";
   /** The export in that module; nothing if it has none. */
   exportOf(module: Record<string, unknown>): JsonSchemaExport | undefined;
 }
