@@ -27,7 +27,7 @@ const NO_ENVELOPES = [
       sse,
     })),
     { ...HTTP, headers: { "x-a": 1 } },
-    ...[[5], [{ type: "text" }], [{ type: "image", data: 1, mimeType: "a/b" }]].map((content) => ({
+    ...[[5], [{ text: "a" }], [{ type: 1 }], "a"].map((content) => ({
       source: "mcp",
       isError: false,
       content,
@@ -87,6 +87,7 @@ for (const [way, open] of Object.entries(WAYS)) {
         { ...META, notes },
         { ...HTTP, headers: { "x-a": "1" }, sse: { event: "e", id: "1", retry: 5 }, notes },
         { source: "mcp", isError: true, content: [{ type: "text", text: "no" }], _meta: { a: 1 } },
+        { source: "mcp", isError: false, content: [{ type: "hologram" }], structuredContent: [1] },
       ]) {
         const { map, send, requested, close } = open();
         const asked = requested();

@@ -23,7 +23,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
-import { missing, onlyOn } from "../support/skips.mjs";
+import { notReachable, onlyOn } from "../support/skips.mjs";
 
 const execute = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -178,7 +178,7 @@ describe("built from the packed tarballs", () => {
       ]);
     } catch (error) {
       if (!error.stderr?.includes("dl.deno.land")) throw error;
-      return t.skip(missing("deno compile cannot download its runtime from dl.deno.land"));
+      return t.skip(notReachable("dl.deno.land, which has the runtime of deno compile"));
     }
     return [program];
   });

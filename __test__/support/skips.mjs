@@ -14,6 +14,12 @@ export const notOn = (...platforms) => platforms.includes(process.platform) && b
 /** Left out on all platforms but these. */
 export const onlyOn = (...platforms) => !platforms.includes(process.platform) && byPlatform("");
 
+/** Left out because what it needs can be had from no package registry. Good enough in CI. */
+export function notReachable(what) {
+  console.error(`SKIPPED: ${what} cannot be reached`);
+  return byPlatform(` without ${what}`);
+}
+
 /** Left out because something is missing that can be had, which is said loudly; in CI that is a failure. */
 export function missing(reason) {
   if (process.env.CI === "true") throw new Error(reason);

@@ -51,14 +51,21 @@ export function withData(output: unknown): unknown {
 
 let metaSchema: CompiledSchema | undefined;
 
-/** Whether it is an envelope with a `meta` as `ResponseMetaSchema` declares it, optional fields included. */
+/** Whether it is an envelope with a `meta` as `ResponseMetaSchema` declares it, optional fields included. What an MCP server put
+ * into the blocks of its content, and into structured content, is its own affair. */
 export function isDeclaredEnvelope(output: unknown): output is ResponseEnvelope {
   if (!isResponseEnvelope(output)) return false;
   const { meta } = output;
   // Most answers: there are no fields beyond those that were looked at.
   if (meta.source === "local" && meta.notes === undefined && meta.spill === undefined) return true;
   metaSchema ??= compiled(ResponseMetaSchema);
-  return metaSchema.check(meta);
+  if (meta.source !== "mcp") return metaSchema.check(meta);
+  const { structuredContent: _, content, ...rest } = meta;
+  return isListOf(content, isBlock) && metaSchema.check({ ...rest, content: [] });
+}
+
+function isBlock(value: unknown): boolean {
+  return isRecord(value) && isString(fieldOf(value, "type"));
 }
 
 function payloadOf(type: CallEventType, detail: unknown): Fields | undefined {
