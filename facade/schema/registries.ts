@@ -122,7 +122,9 @@ function load(url: string): void {
   } catch (error) {
     const { code } = error as { code?: unknown };
     // This Node cannot load ES modules at once.
-    if (code === "ERR_REQUIRE_ESM") import(registries.href).then(useTypeBox, () => {});
+    if (code === "ERR_REQUIRE_ESM") {
+      import(/* webpackIgnore: true */ /* @vite-ignore */ registries.href).then(useTypeBox, () => {});
+    }
     // The application is importing TypeBox at this moment, so nothing is registered yet.
     else if (code !== "MODULE_NOT_FOUND") return;
     else useTypeBox(ownRequire(fileURLToPath(url)) as TypeBoxModule);
