@@ -268,6 +268,8 @@ export function buildFacade() {
   heading("build the facade");
   const stamp = facadeStamp();
   rmSync(stamp.file, { force: true });
+  // What a source left that is gone now would be packed.
+  rmSync(join(root, "dist"), { recursive: true, force: true });
   compile("facade");
   run(process.execPath, [join(root, "scripts", "bundle-node.mjs")]);
   run(process.execPath, [join(root, "scripts", "write-esm-wrappers.mjs")]);
@@ -279,8 +281,6 @@ export function buildFacade() {
 /** Compiles the explorer, and puts everything that its page needs into one folder, and what is in the folder into a module. */
 function buildExplorer() {
   const [source, target] = [join(root, "explorer"), join(root, "dist", "explorer")];
-  // What is in the folder is part of the page.
-  rmSync(target, { recursive: true, force: true });
   compile("explorer");
   for (const name of readdirSync(source).filter((name) => /\.(html|css|svg)$/.test(name))) {
     copyFileSync(join(source, name), join(target, name));
