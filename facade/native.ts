@@ -88,7 +88,9 @@ function loadFile(file: string): Attempt {
 /** What a `require` gave. Some bundlers copy the addon and give the path of the copy. */
 function found(loaded: unknown): Attempt {
   const value = (loaded as { default?: unknown }).default ?? loaded;
-  if (typeof value === "string") return loadFile(resolve(__dirname, value));
+  if (typeof value === "string") {
+    return loadFile(typeof __dirname === "string" ? resolve(__dirname, value) : resolve(value));
+  }
   if (typeof (value as Partial<NativeBinding>).Runtime === "function") {
     return { native: value as NativeBinding };
   }

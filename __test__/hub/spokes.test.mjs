@@ -615,3 +615,26 @@ describe("the end", () => {
     assert.equal(late.details.delivery, "none");
   });
 });
+
+describe("a spoke whose registry changes", () => {
+  it("a spoke offers what is registered while its first offer is on its way", async () => {
+    const { address, registry } = await hubOf([], byName);
+    const laptop = await spokeOf(address, { name: "laptop" });
+    const own = registryOf(read);
+    const served = laptop.serve(own);
+    own.register(greet);
+    await served;
+    await eventually(() => registry.get("laptop.greet") !== undefined);
+  });
+
+  it("a spoke offers what is registered under a mocked clock", async (t) => {
+    const { address, registry } = await hubOf([], byName);
+    const laptop = await spokeOf(address, { name: "laptop" });
+    const own = registryOf(read);
+    await laptop.serve(own);
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    own.register(greet);
+    t.mock.timers.reset();
+    await eventually(() => registry.get("laptop.greet") !== undefined);
+  });
+});

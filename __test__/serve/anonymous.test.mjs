@@ -113,3 +113,12 @@ describe("a server that knows identities", () => {
     assert.deepEqual(await statuses(url), LET_IN);
   });
 });
+
+describe("anonymous: false", () => {
+  it("anonymous: false is refused where nothing says who callers are", async () => {
+    await assert.rejects(serving([open], { anonymous: false }), {
+      code: "VALIDATION_ERROR",
+      message: /anonymous can be false only with tokens or identify/,
+    });
+  });
+});

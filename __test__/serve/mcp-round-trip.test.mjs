@@ -221,3 +221,24 @@ describe("ids that a server chooses", () => {
     assert.deepEqual({ namespace, name, type }, { namespace: "far", name: "bank_pay", type: "mutation" });
   });
 });
+
+describe("rules that protect added", () => {
+  it("an operation with added rules can be imported with its own id, and the server keeps the rules", async () => {
+    const registry = new OperationRegistry();
+    registry.register(operation({ namespace: "docs", name: "read", handler: () => "read" }));
+    registry.protect("docs.*", { requiredScopes: [], requiredScopesAny: ["read", "admin"] });
+    const tokens = { ada: ADA, bob: { id: "bob", scopes: [] } };
+    const served = await serve(registry, { doors: { mcp: true }, tokens });
+    after(() => served.close({ drain: 0 }));
+    const imported = async (token) => {
+      const headers = { authorization: `Bearer ${token}` };
+      const client = await createMCPClient("hub", { url: `${served.url}/mcp`, headers, keepIds: true });
+      after(() => client.close());
+      const mine = new OperationRegistry();
+      mine.registerAll(client.tools);
+      return mine;
+    };
+    assert.equal((await (await imported("ada")).execute("docs.read", {})).data, "read");
+    assert.deepEqual((await imported("bob")).list(), []);
+  });
+});

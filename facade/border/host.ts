@@ -4,7 +4,7 @@
 import { AsyncResource } from "node:async_hooks";
 import { randomUUID } from "node:crypto";
 import { channel } from "node:diagnostics_channel";
-import { setImmediate } from "node:timers";
+import { setImmediate, setTimeout } from "node:timers";
 import { setImmediate as turn } from "node:timers/promises";
 import { types } from "node:util";
 
@@ -22,6 +22,13 @@ export const nextTurn: () => Promise<void> = turn;
 
 /** Calls back when the event loop comes round: by the clock of the process, whatever a test puts in the place of timers. */
 export const onNextTurn: (callback: () => void) => void = setImmediate;
+
+const startTimer = setTimeout;
+
+/** Calls back after so many milliseconds, by the same clock, unless the process ends before. */
+export function later(callback: () => void, milliseconds: number): void {
+  startTimer(callback, milliseconds).unref();
+}
 
 /** Warns the operator of the process. */
 export function emitWarning(message: string, detail?: string): void {

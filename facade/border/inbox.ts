@@ -98,7 +98,7 @@ function deliver(batch: Batch, receiver: Receiver): boolean {
       if (kind === "asked") inOwnContext(() => receiver.asked?.(item[1], value, mayHoldBytes));
       else receiver[kind]?.(item[1], value, mayHoldBytes);
     } catch (error) {
-      log.error(`What the native side had to tell could not be taken: ${messageOf(error)}`, {});
+      log.error(`Failed to handle a message from native code: ${messageOf(error)}`, {});
     }
   }
   return items[0] === 1;

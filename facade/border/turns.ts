@@ -1,6 +1,6 @@
 // Long work in pieces, so that the event loop turns in between.
 
-import { nextTurn } from "./host.js";
+import { later, nextTurn } from "./host.js";
 
 /** In ms: what is shorter is not noticed. */
 const PIECE = 10;
@@ -68,10 +68,9 @@ export function coalesced(run: () => void): () => void {
   return () => {
     if (isDue) return;
     isDue = true;
-    const timer = setTimeout(() => {
+    later(() => {
       isDue = false;
       run();
     }, PIECE);
-    (timer as { unref?(): void }).unref?.();
   };
 }

@@ -51,6 +51,11 @@ export function onNextTurn(callback: () => void): void {
   setTimeout(callback, 0);
 }
 
+/** Calls back after so many milliseconds. */
+export function later(callback: () => void, milliseconds: number): void {
+  setTimeout(callback, milliseconds);
+}
+
 /** Warns the developer of the page. */
 export function emitWarning(message: string, detail = ""): void {
   console.warn(message, detail);

@@ -385,6 +385,7 @@ class Transport implements NatsTransport, Peer {
     served.answers ??= new Answers(this.#native, registry, settings);
     // A server stays up until it is closed.
     keepAlive(this);
+    this.#following ??= registry.onChange(coalesced(() => this.#tellOperations(registry)));
     try {
       const twin = registry.nativeTwin();
       const [own, imported] = this.#described(registry);
@@ -397,13 +398,12 @@ class Transport implements NatsTransport, Peer {
       );
       if (!this.#isClosing) {
         this.#native.turned();
-        this.#turning ??= setInterval(() => {
-          this.#native.turned();
-        }, TURN_EVERY).unref();
-        this.#following ??= registry.onChange(coalesced(() => this.#tellOperations(registry)));
+        this.#turning ??= setInterval(() => this.#native.turned(), TURN_EVERY).unref();
       }
     } catch (error) {
       if (isFirst) {
+        this.#following();
+        this.#following = undefined;
         served.registry = undefined;
         served.answers = undefined;
         served.settings = undefined;

@@ -1,6 +1,6 @@
 // A registry once more, in Rust, for calls that arrive there: what needs no JavaScript is then served without it.
 
-import { onNextTurn, withoutContext } from "../border/host.js";
+import { later, onNextTurn, withoutContext } from "../border/host.js";
 import { messageOf } from "../border/text.js";
 import { logger } from "../logging.js";
 import type { NativeRegistry } from "../native-binding.js";
@@ -33,9 +33,14 @@ function follow(twin: NativeTwin): void {
   if (!isFollowing) {
     isFollowing = true;
     process.once("exit", () => eachTwin((each) => each.flush()));
-    setInterval(() => eachTwin((each) => each.refresh()), REFRESH_EVERY).unref();
   }
+  if (twins.size === 0) later(refreshAll, REFRESH_EVERY);
   twins.add(new WeakRef(twin));
+}
+
+function refreshAll(): void {
+  eachTwin((twin) => twin.refresh());
+  if (twins.size > 0) later(refreshAll, REFRESH_EVERY);
 }
 
 function eachTwin(act: (twin: NativeTwin) => void): void {
@@ -46,8 +51,7 @@ function eachTwin(act: (twin: NativeTwin) => void): void {
   }
 }
 
-/** Made when a registry is first served; then it follows each registration, and whoever serves it has it look for
- * what changed without one. */
+/** Made when a registry is first served; then it follows each registration, and looks now and then for what changed without one. */
 export class NativeTwin {
   readonly native: NativeRegistry;
   #formats = "";

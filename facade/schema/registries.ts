@@ -3,6 +3,8 @@
 
 import { createRequire } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { messageOf } from "../border/text.js";
+import { CallError, invalid } from "../errors.js";
 import { logImportant } from "../logging.js";
 import { installedFork } from "./fork.js";
 
@@ -50,7 +52,12 @@ const unknownKinds = new Set<string>();
  * ```
  */
 export function useTypeBox(module: TypeBoxModule): void {
-  const { FormatRegistry, TypeRegistry } = module;
+  const { FormatRegistry, TypeRegistry } = Object(module);
+  if (typeof FormatRegistry?.Has !== "function" || typeof TypeRegistry?.Has !== "function") {
+    throw invalid(
+      "useTypeBox: a module with FormatRegistry and TypeRegistry is needed: import * as typebox from the fork",
+    );
+  }
   if (!copies.some((copy) => copy.FormatRegistry === FormatRegistry)) {
     copies.push({ FormatRegistry, TypeRegistry });
   }
@@ -126,10 +133,18 @@ function load(url: string): void {
       import(/* webpackIgnore: true */ /* @vite-ignore */ registries.href).then(useTypeBox, () => {});
     }
     // The application is importing TypeBox at this moment, so nothing is registered yet.
-    else if (code !== "MODULE_NOT_FOUND") return;
-    else useTypeBox(ownRequire(fileURLToPath(url)) as TypeBoxModule);
+    else if (code !== "MODULE_NOT_FOUND" && !(error instanceof CallError)) return;
+    else loadWhole(url);
   }
   notLoaded.delete(url);
+}
+
+function loadWhole(url: string): void {
+  try {
+    useTypeBox(ownRequire(fileURLToPath(url)) as TypeBoxModule);
+  } catch (error) {
+    logImportant("warn", "schema", `Formats and kinds of ${url} are not checked: ${messageOf(error)}`);
+  }
 }
 
 // An ES module bundle has no `__filename`.

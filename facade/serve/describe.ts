@@ -29,7 +29,7 @@ function describe(spec: OperationSpec, rules: EffectiveRules, spills: boolean, m
     title: typeof title === "string" ? title : undefined,
     description: String(description),
     access,
-    operation: operationOf(spec, access),
+    operation: operationOf(spec),
     annotations: annotationsOf(spec),
     spills,
     mcp: mayBeTool ? lookOf(spec) : { ...lookOf(spec), tool: false },
@@ -40,8 +40,9 @@ function describe(spec: OperationSpec, rules: EffectiveRules, spills: boolean, m
 }
 
 /** What our own client makes an operation of, beside what every client sees (`facade/mcp/origin.ts`). */
-function operationOf(spec: OperationSpec, access: EffectiveRules): object {
+function operationOf(spec: OperationSpec): object {
   const { namespace, name, version } = spec;
+  const { customAuth: _, ...access } = spec.accessControl;
   return { namespace, name, version: String(version), access, errors: errorsOf(spec) };
 }
 

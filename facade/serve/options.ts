@@ -391,6 +391,12 @@ export function checkedServe(options: ServeOptions, who = "serve"): ServeOptions
       'cannot be given to every page: name the pages in allowedOrigins instead of "*"',
     );
   }
+  if (checked.anonymous === false && checked.identify === undefined && checked.tokens === undefined) {
+    throw refusal(
+      `${who}: anonymous`,
+      "can be false only with tokens or identify, which say who callers are",
+    );
+  }
   if (checked.identify !== undefined && checked.tokens !== undefined) {
     throw refusal(`${who}: tokens`, "and identify exclude each other: identify can look at tokens itself");
   }

@@ -354,11 +354,11 @@ class Transport implements HubTransport, Peer {
     this.#native.serve(twin.native, JSON.stringify({ concurrency, queue }));
     // A server stays up until it is closed.
     keepAlive(this);
+    this.#following = registry.onChange(coalesced(() => this.#offerAgain()));
     try {
-      const offer = await this.#offer();
-      this.#following ??= registry.onChange(coalesced(() => this.#offerAgain()));
-      return offer;
+      return await this.#offer();
     } catch (error) {
+      this.#following();
       this.#registry = undefined;
       letGo(this);
       throw error;

@@ -148,8 +148,8 @@ function refuseWhatWouldChange(text: string, input: unknown): void {
 }
 
 function pathOfInfinite(value: unknown): string | undefined {
-  if (typeof value !== "object" || value === null)
-    return Math.abs(value as number) === Infinity ? "" : undefined;
+  if (value === Infinity || value === -Infinity) return "";
+  if (typeof value !== "object" || value === null) return undefined;
   for (const [key, inner] of Object.entries(value)) {
     const path = pathOfInfinite(inner);
     if (path !== undefined) return `/${pointerToken(key)}${path}`;

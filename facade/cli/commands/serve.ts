@@ -76,17 +76,17 @@ function listenerWarnings({
   anonymous,
   allowedHosts,
 }: ServeOptions): string[] {
-  if (isLoopback(host)) return [];
+  const isLocal = isLoopback(host);
   const name = host.includes(":") ? `[${host}]` : host;
   const names = ["*", name, `${name}:${port}`];
-  const isAllowed = allowedHosts?.some((allowed) =>
+  const isAllowed = (allowedHosts ?? (isLocal ? ["*"] : [])).some((allowed) =>
     ["0.0.0.0", "::"].includes(host)
       ? !isLoopback(allowed.replace(/:\d+$/, ""))
       : names.includes(allowed.toLowerCase()) ||
         (allowed.startsWith("*.") && host.endsWith(allowed.slice(1))),
   );
   return [
-    ...(tokens === undefined && anonymous !== true
+    ...(!isLocal && tokens === undefined && anonymous !== true
       ? [
           `Everyone who can reach ${name} may call every open operation: nothing says who callers are. Set tokens, or anonymous: true if this is intended`,
         ]
