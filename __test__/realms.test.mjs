@@ -40,7 +40,7 @@ describe("values of another realm", () => {
     [Type.Promise(Type.Any()), "Promise.resolve()", "({ then() {} })"],
   ];
   for (const [schema, valid, invalid] of values) {
-    it(`${valid} of another realm fits its schema, compiled or not, and what only looks like it does not`, () => {
+    it(`${valid} of another realm fits its schema, and ${invalid} does not`, () => {
       const inObject = Type.Object({ value: schema });
       // Often enough for the check to be compiled.
       for (let i = 0; i < 2_000; i++) {
