@@ -22,17 +22,17 @@ async function seeing(t, { use, handler = () => storage.getStore() ?? "nothing",
 }
 
 describe("the async context of a served call", () => {
-  it("is not that in which serve() was called", async (t) => {
+  it("a served call does not see the async context in which serve() was called", async (t) => {
     const see = await seeing(t);
     assert.equal(await see(), "nothing");
   });
 
-  it("is the one that middleware enters", async (t) => {
+  it("a served call sees the async context that middleware enters", async (t) => {
     const see = await seeing(t, { use: (_, next) => storage.run("middleware", next) });
     assert.equal(await see(), "middleware");
   });
 
-  it("is of one request: what a handler or identify enters, the next request does not see", async (t) => {
+  it("an async context that a handler or identify enters is not seen by the next request", async (t) => {
     const seen = [];
     const see = await seeing(t, {
       identify: ({ headers }) => {
@@ -51,7 +51,7 @@ describe("the async context of a served call", () => {
     assert.deepEqual(new Set(seen), new Set([undefined]));
   });
 
-  it("is empty with createHandler too", async (t) => {
+  it("a call through createHandler does not see the async context in which createHandler() was called", async (t) => {
     const registry = new OperationRegistry();
     registry.register(operation({ name: "see", handler: () => storage.getStore() ?? "nothing" }));
     const handler = storage.run("server", () => createHandler(registry, { doors: { http: true } }));
@@ -64,7 +64,7 @@ describe("the async context of a served call", () => {
     assert.equal(await (await handler.fetch(request)).json(), "nothing");
   });
 
-  it("is not that in which the package was loaded", async () => {
+  it("a served call does not see the async context in which the package was loaded", async () => {
     const { stdout, stderr } = await runModule(`
       import { AsyncLocalStorage } from "node:async_hooks";
       const storage = new AsyncLocalStorage();
@@ -86,7 +86,7 @@ describe("the async context of a served call", () => {
 });
 
 describe("the async context of a caller", () => {
-  it("reaches the handler of a direct call, through limits that make it wait", async () => {
+  it("the async context of a caller reaches the handler of a direct call, through limits that make it wait", async () => {
     const registry = new OperationRegistry({ limits: { concurrency: 1 } });
     const handler = async () => {
       await new Promise(setImmediate);
@@ -101,7 +101,7 @@ describe("the async context of a caller", () => {
     );
   });
 
-  it("reaches onProgress of a call of an MCP tool", async (t) => {
+  it("the async context of a caller reaches onProgress of a call of an MCP tool", async (t) => {
     const { call } = await connected(t, stdio());
     const seen = [];
     const onProgress = () => seen.push(storage.getStore());

@@ -29,11 +29,18 @@ const failure = (work) => `
   );`;
 
 describe("with --permission and --allow-addons", () => {
-  it("local operations run", async () => {
+  it("local operations run with --permission and --allow-addons", async () => {
     const source = `
-      const { OperationRegistry, localEnvelope } = require("@alkdev/operations");
-      console.log(JSON.stringify(localEnvelope(new OperationRegistry().list(), "a.b").data));`;
-    assert.deepEqual(await permitted(source), []);
+      const { OperationRegistry } = require("@alkdev/operations");
+      const { Type } = require("@sinclair/typebox");
+      const registry = new OperationRegistry();
+      registry.register({
+        name: "greet", namespace: "demo", version: "1.0.0", type: "query", description: "Greets",
+        inputSchema: Type.Object({ name: Type.String() }), outputSchema: Type.String(),
+        accessControl: { requiredScopes: [] }, handler: ({ name }) => "Hello " + name,
+      });
+      registry.execute("demo.greet", { name: "Ada" }).then(({ data }) => console.log(JSON.stringify(data)));`;
+    assert.equal(await permitted(source), "Hello Ada");
   });
 
   it("no MCP server is started without --allow-child-process", async () => {

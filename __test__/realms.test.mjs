@@ -9,7 +9,7 @@ import { operation } from "./registry/support/operations.mjs";
 import { runNode } from "./support/run-node.mjs";
 
 describe("a mocked clock", () => {
-  it("that stands at 0 makes a deadline of Date.now() + 60_000 no duration", async (t) => {
+  it("a deadline of Date.now() + 60_000 is a time, not a duration, if a mocked clock stands at 0", async (t) => {
     t.mock.timers.enable({ apis: ["Date", "setTimeout"], now: 0 });
     const registry = new OperationRegistry();
     registry.register(operation({ name: "echo" }));
@@ -25,7 +25,7 @@ describe("a mocked clock", () => {
     await assert.rejects(unanswered, { code: "TIMEOUT" });
   });
 
-  it("does not change what a duration is for the clock of the machine", async () => {
+  it("a deadline of 60_000 is refused as a duration on the clock of the machine", async () => {
     const registry = new OperationRegistry();
     registry.register(operation({ name: "echo" }));
     await assert.rejects(registry.execute("test.echo", "a", { deadline: 60_000 }), /use Date\.now\(\) \+ ms/);
@@ -40,7 +40,7 @@ describe("values of another realm", () => {
     [Type.Promise(Type.Any()), "Promise.resolve()", "({ then() {} })"],
   ];
   for (const [schema, valid, invalid] of values) {
-    it(`${valid} is what it is here`, () => {
+    it(`${valid} of another realm fits its schema, and ${invalid} does not`, () => {
       const inObject = Type.Object({ value: schema });
       // Often enough for the check to be compiled.
       for (let i = 0; i < 2_000; i++) {
@@ -50,7 +50,7 @@ describe("values of another realm", () => {
     });
   }
 
-  it("a Date is no record", () => {
+  it("a Date of another realm is no record", () => {
     const record = Type.Record(Type.String(), Type.Any());
     for (let i = 0; i < 2_000; i++) {
       assert.notDeepEqual(collectErrors(record, cached("new Date(0)")), []);

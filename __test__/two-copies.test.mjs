@@ -55,12 +55,12 @@ function otherRegistry() {
 }
 
 describe("two copies of the package in one process", () => {
-  it("are two copies", () => {
+  it("two copies of the package have classes of their own", () => {
     assert.notEqual(other.CallError, CallError);
     assert.notEqual(other.OperationRegistry, OperationRegistry);
   });
 
-  it("know each other's errors", () => {
+  it("two copies of the package know each other's errors", () => {
     const error = new other.CallError("TIMEOUT", "too late", { delivery: "none", reason: "timeout" });
     assert.ok(error instanceof CallError);
     assert.ok(isTimeout(error));
@@ -69,7 +69,7 @@ describe("two copies of the package in one process", () => {
     assert.equal(other.mapError(new CallError("QUOTA", "none left")).code, "QUOTA");
   });
 
-  it("take nothing else for an error of theirs", () => {
+  it("two copies of the package take nothing else for a CallError", () => {
     class OwnError extends CallError {}
     assert.ok(new OwnError("A", "a") instanceof other.CallError);
     assert.ok(!(new CallError("A", "a") instanceof OwnError));
@@ -79,7 +79,7 @@ describe("two copies of the package in one process", () => {
     }
   });
 
-  it("keep the code of an error that a handler of the other copy throws", async () => {
+  it("an error that a handler throws with the CallError of another copy keeps its code", async () => {
     const registry = new OperationRegistry();
     const callMap = new PendingRequestMap();
     registry.register({
@@ -92,7 +92,7 @@ describe("two copies of the package in one process", () => {
     await assert.rejects(callMap.call("demo.greet", { name: "Ada" }), { code: "OUT_OF_STOCK" });
   });
 
-  it("do not show a caller the message of an exception that the other copy mapped", async () => {
+  it("a caller does not see the message of an exception that another copy mapped", async () => {
     const registry = new OperationRegistry();
     registry.register({
       ...greet,
@@ -104,7 +104,7 @@ describe("two copies of the package in one process", () => {
     assert.ok(!JSON.stringify(result).includes("hunter2"));
   });
 
-  it("know each other's envelopes, and use each other's operations", async () => {
+  it("two copies of the package know each other's envelopes, and use each other's operations", async () => {
     const theirs = otherRegistry();
     assert.ok(isResponseEnvelope(await theirs.execute("demo.greet", { name: "Ada" })));
     const registry = new OperationRegistry();
@@ -120,7 +120,7 @@ describe("two copies of the package in one process", () => {
     );
   });
 
-  it("are named, with both versions, where only a registry of the same copy will do", async () => {
+  it("a registry of another copy is refused where it cannot be used, and the error names both versions", async () => {
     const registry = otherRegistry();
     const isNamed = ({ code, message }) => {
       assert.equal(code, "VALIDATION_ERROR");

@@ -1,7 +1,7 @@
 // Spokes whose offers cost the hub much.
 
 import assert from "node:assert/strict";
-import { describe, it, mock } from "node:test";
+import { describe, it } from "node:test";
 import { bareSocket, hubOf } from "./support.mjs";
 
 const byName = { hub: { accept: (spoke) => ({ namespace: spoke.name }) } };
@@ -45,15 +45,14 @@ describe("an offer", { timeout: 60_000 }, () => {
     assert.deepEqual(await offer(mallory, "1", long, offered("short")), ["mallory.short"]);
   });
 
-  it("an offer that is made again and again leaves the hub most of its time", async () => {
+  it("an offer that is made again and again leaves the hub most of its time", async (t) => {
     const { address } = await hubOf([], byName);
     const mallory = await bareSocket(`${address}?name=mallory`);
     const again = (time) =>
       offer(mallory, `${time}`, offered("o", { inputSchema: values(9_000, `${time}`) }));
-    const timers = mock.method(globalThis, "setTimeout");
+    const timers = t.mock.method(globalThis, "setTimeout");
     await Promise.all([0, 1, 2, 3, 4].map(again));
     const rests = timers.mock.calls.filter(({ arguments: [, milliseconds] }) => milliseconds > 0);
-    timers.mock.restore();
     assert.ok(rests.length >= 4, `${rests.length} rests for five offers`);
   });
 });

@@ -59,7 +59,7 @@ const CHECKS = `
 const NAMES = "FormatRegistry, Kind, Type, TypeRegistry";
 
 describe("formats and kinds that are registered with a fork", () => {
-  it("are checked where ES modules import it", async () => {
+  it("formats and kinds of a fork are checked if ES modules import it", async () => {
     const imports = `import { ${NAMES} } from "@alkdev/typebox";
       import { collectErrors } from "@alkdev/operations";`;
     const { stdout, stderr } = await run("program.mjs", imports, CHECKS);
@@ -67,7 +67,7 @@ describe("formats and kinds that are registered with a fork", () => {
     assert.equal(stderr, "");
   });
 
-  it("are checked where CommonJS requires it", async () => {
+  it("formats and kinds of a fork are checked if CommonJS requires it", async () => {
     const imports = `const { ${NAMES} } = require("@alkdev/typebox");
       const { collectErrors } = require("@alkdev/operations");`;
     const { stdout, stderr } = await run("program.cjs", imports, CHECKS);
@@ -75,7 +75,7 @@ describe("formats and kinds that are registered with a fork", () => {
     assert.equal(stderr, "");
   });
 
-  it("of another name are found with useTypeBox, which one warning says", async () => {
+  it("formats and kinds of a fork under another name are checked after useTypeBox, which one warning recommends", async () => {
     const imports = `import * as fork from "@alkdev/other-fork";
       import { collectErrors, useTypeBox } from "@alkdev/operations";
       const { ${NAMES} } = fork;`;
@@ -108,8 +108,11 @@ describe("types, where no optional peer is installed", () => {
     void typed.nope;`;
 
   for (const [name, typeboxes] of [
-    ["fit TypeBox", ["@sinclair/typebox"]],
-    ["fit the fork and TypeBox", ["@alkdev/typebox", "@sinclair/typebox"]],
+    ["types of the package fit TypeBox without the optional peers", ["@sinclair/typebox"]],
+    [
+      "types of the package fit the fork and TypeBox without the optional peers",
+      ["@alkdev/typebox", "@sinclair/typebox"],
+    ],
   ]) {
     it(name, async (t) => {
       const folder = realpathSync(mkdtempSync(join(tmpdir(), "operations-types-")));

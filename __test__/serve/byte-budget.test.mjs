@@ -2,33 +2,14 @@
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
-import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { until } from "../support/waiting.mjs";
 import { call, job } from "./support/tasks.mjs";
-import { deferred, operation, serving } from "./support.mjs";
+import { deferred, operation, serving, unread } from "./support.mjs";
 
 const MB = 1024 * 1024;
-
-const sockets = new Set();
-after(() => {
-  for (const socket of sockets) socket.destroy();
-});
-
-/** Sends a request and never reads the response. */
-function unread(url, path, body, headers = "") {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
-  sockets.add(socket);
-  socket.on("error", () => {});
-  socket.pause();
-  socket.write(
-    `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${headers}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
-  return socket;
-}
 
 const message = (id, method, params = {}) => ({ jsonrpc: "2.0", id, method, params });
 
@@ -53,7 +34,8 @@ describe("batches of lists that nobody reads", () => {
     const before = process.memoryUsage().rss;
     const begun = stats().requests;
     // 2 MB each, so 30 * 2 MB for each request: 600 MB.
-    for (let i = 0; i < 10; i++) unread(url, "/mcp", batch, "accept: application/json\r\n");
+    for (let i = 0; i < 10; i++)
+      unread(url, "/mcp", { body: batch, headers: "accept: application/json\r\n" });
     await until(() => stats().requests >= begun + 10 && stats().running === 0, "all are answered");
     const grown = (process.memoryUsage().rss - before) / MB;
     assert.ok(grown < 200, `${Math.round(grown)} MB more than before`);
@@ -76,7 +58,7 @@ describe("responses that nobody reads", () => {
     const open = [];
     // Those of some are in the buffers of the system.
     for (let i = 0; i < 8; i++) {
-      open.push(unread(url, "/api/test/large", "{}"));
+      open.push(unread(url, "/api/test/large"));
       await until(() => stats().requests >= open.length && stats().running === 0, "it is answered");
     }
     const before = ran;
@@ -101,7 +83,7 @@ describe("responses that nobody reads", () => {
     const tokens = { ada: { id: "ada", scopes: [] }, bob: { id: "bob", scopes: [] } };
     const { url, post } = await serving([large], { tokens, maxBufferedBytes: 30 * MB });
     const as = (who) => ({ headers: { authorization: `Bearer ${who}` } });
-    for (let i = 0; i < 3; i++) unread(url, "/api/test/large", "{}", "authorization: Bearer ada\r\n");
+    for (let i = 0; i < 3; i++) unread(url, "/api/test/large", { headers: "authorization: Bearer ada\r\n" });
     await until(async () => (await post("test/large", {}, as("ada"))).status === 503, "the share is used up");
     const response = await post("test/large", {}, as("bob"));
     assert.equal((await response.json()).length, 24 * MB);
@@ -119,7 +101,7 @@ describe("responses that nobody reads", () => {
       },
     });
     const { url, stats } = await serving([large], { concurrency: 1, maxBufferedBytes: 30 * MB });
-    for (let i = 0; i < 8; i++) unread(url, "/api/test/large", "{}");
+    for (let i = 0; i < 8; i++) unread(url, "/api/test/large");
     await until(() => stats().requests === 8 && stats().waiting === 7, "seven wait");
     go.resolve();
     await until(() => stats().running === 0, "all are answered");

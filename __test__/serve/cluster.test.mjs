@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { until } from "../support/waiting.mjs";
 
 const OPERATION = `{
   name: "pid", namespace: "demo", version: "1.0.0", type: "query", description: "Which process answers",
@@ -60,12 +61,13 @@ describe("node:cluster", () => {
       [port, port],
     );
     const pids = new Set(messages.map(({ pid }) => pid));
-    while (pids.size > 0) {
+    await until(async () => {
       const headers = { connection: "close" };
       const response = await fetch(`http://127.0.0.1:${port}/api/demo/pid`, { headers });
       assert.equal(response.status, 200);
       pids.delete(await response.json());
-    }
+      return pids.size === 0;
+    }, "each worker has answered");
   });
 
   it("serve on a port that another worker has says how to share it", async (t) => {

@@ -31,6 +31,18 @@ export function post(url, input, { headers, ...more } = {}) {
   });
 }
 
+/** Sends a request, and never reads the response unless the socket is resumed. `headers` are lines that end with CRLF. */
+export function unread(url, path, { body = "{}", headers = "" } = {}) {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  after(() => socket.destroy());
+  socket.on("error", () => {});
+  socket.pause();
+  const head = `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${headers}`;
+  socket.write(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  return socket;
+}
+
 /** Writes bytes to a server and reads until it hangs up. */
 export function raw(url, text) {
   const { hostname, port } = new URL(url);

@@ -1,30 +1,12 @@
 // Streams that their clients do not read keep nothing else waiting.
 
 import assert from "node:assert/strict";
-import { connect } from "node:net";
-import { after, describe, it } from "node:test";
+import { describe, it } from "node:test";
 import { until } from "../support/waiting.mjs";
-import { operation, serving, subscription } from "./support.mjs";
+import { operation, serving, subscription, unread } from "./support.mjs";
 
 const MB = 1024 * 1024;
 const STREAMS = 100;
-
-const sockets = [];
-after(() => {
-  for (const socket of sockets) socket.destroy();
-});
-
-/** Sends a request and never reads the response. */
-function unread(url, path) {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
-  sockets.push(socket);
-  socket.on("error", () => {});
-  socket.pause();
-  socket.write(
-    `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}`,
-  );
-}
 
 describe("streams of large events that nobody reads", () => {
   it("streams that are not read are not pulled on, count in bytes, and leave calls alone", async () => {

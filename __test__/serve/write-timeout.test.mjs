@@ -3,35 +3,18 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect as connectHttp2 } from "node:http2";
-import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
 import { makeCertificates } from "../http/certificates.mjs";
 import { until } from "../support/waiting.mjs";
-import { operation, serving, subscription } from "./support.mjs";
+import { operation, serving, subscription, unread } from "./support.mjs";
 
 const MB = 1024 * 1024;
 const WRITE_TIMEOUT = 400;
 // So long that a busy machine does not pass for a client that reads nothing.
 const SLOW_TIMEOUT = 2_000;
-
-const sockets = new Set();
-after(() => {
-  for (const socket of sockets) socket.destroy();
-});
-
-function request(url, path) {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
-  sockets.add(socket);
-  socket.on("error", () => {});
-  socket.pause();
-  const head = `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n`;
-  socket.write(`${head}connection: close\r\ncontent-length: 2\r\n\r\n{}`);
-  return socket;
-}
 
 const large = operation({ name: "large", handler: () => "x".repeat(24 * MB) });
 
@@ -49,14 +32,14 @@ describe("a client that reads nothing", () => {
       },
     });
     const { url, stats } = await serving([flood], { writeTimeout: WRITE_TIMEOUT });
-    request(url, "/api/test/flood");
+    unread(url, "/api/test/flood");
     await until(() => ended > 0 && stats().connections === 0, "the connection is closed");
     assert.equal(ended, 1);
   });
 
   it("a client that stops reading loses its connection in the middle of a response", async () => {
     const { url, stats } = await serving([large], { writeTimeout: WRITE_TIMEOUT });
-    request(url, "/api/test/large");
+    unread(url, "/api/test/large");
     await until(() => stats().requests > 0 && stats().connections === 0, "the connection is closed");
   });
 
@@ -90,7 +73,7 @@ describe("a client that reads nothing", () => {
 describe("a client that reads slowly", () => {
   it("a client that reads slowly gets all of its response, however long it takes", async () => {
     const { url } = await serving([large], { writeTimeout: SLOW_TIMEOUT });
-    const socket = request(url, "/api/test/large");
+    const socket = unread(url, "/api/test/large", { headers: "connection: close\r\n" });
     let read = 0;
     let isOver = false;
     socket.on("data", (data) => {

@@ -135,7 +135,7 @@ function operationOf(
   }
   const { accessControl: rules } = config;
   const given = typeof rules === "function" ? rules(operation) : rules;
-  // One object for each: a rule that is changed on one operation is not changed on all.
+  // A copy for each: the rules of an operation can be changed until `register` freezes them.
   if (given !== undefined) operation.accessControl = importedRules(given, operation);
   return operation;
 }

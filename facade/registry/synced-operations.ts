@@ -22,7 +22,7 @@ const withheld = new WeakMap<OperationRegistry, Withheld>();
 
 interface Registered {
   readonly operation: SourceOperation;
-  /** The fields of `DECIDED` as they were registered, as JSON: rules may be changed in place. */
+  /** The fields of `DECIDED` as they were registered, as JSON: the program may register the operation again, with others. */
   readonly fields: ReadonlyArray<string | undefined>;
 }
 

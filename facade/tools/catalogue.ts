@@ -1,5 +1,5 @@
 // A registry that can be searched. What a question means is decided in crates/operations-tools; who may see what, here,
-// at every look, because rules can be changed in place.
+// at every look, because operations are registered again with other rules, and `protect` adds some.
 
 import { anObject, checkedOptions, type Fields, isWhole, must, required } from "../border/options.js";
 import { invalid } from "../errors.js";
