@@ -19,7 +19,7 @@ use operations_core::error::CallError;
 use operations_core::lock::{reading, writing};
 use operations_websocket::limits::OFFER_TIME;
 use operations_websocket::session::{Settings, offer_bytes};
-use operations_websocket::{Peer, Role, Session, WebSocketStream};
+use operations_websocket::{Metered, Peer, Role, Session, WebSocketStream};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
@@ -136,7 +136,7 @@ pub(crate) fn serve(
         };
         let _counted = shared.stats.connection();
         let config = Some(settings.websocket());
-        let socket = TokioIo::new(upgraded);
+        let socket = Metered::new(TokioIo::new(upgraded));
         let socket = WebSocketStream::from_raw_socket(socket, Role::Server, config).await;
         let id: Arc<str> = Uuid::new_v4().to_string().into();
         let shown = if name.is_empty() { &*id } else { &*name };
