@@ -307,13 +307,13 @@ impl Shared {
         let path = head.uri.path().to_owned();
         let id = caller.identity.as_ref().map(|identity| identity.id.clone());
         // Until there is a response: the body waits, or is worked on.
-        let held = Arc::new(share.hold());
+        let reserved = Arc::new(share.hold());
         let exchange = Exchange {
             head,
-            body: body.incoming(Arc::clone(&held)),
+            body: body.incoming(Arc::clone(&reserved)),
             request_id: Arc::clone(request_id),
             caller,
-            held: Arc::clone(&held),
+            held: Arc::clone(&reserved),
             deadline,
         };
         let mut response = self.through_door(exchange, &path).await?;
