@@ -286,8 +286,8 @@ impl Shared {
         }
         let deadline = self.deadline(&head);
         // Even if calls have all the time in the world, nobody waits for ever to be let in.
-        let known_by = deadline.unwrap_or_else(identity_deadline);
-        let caller = match self.identities.of(&head, &self.host, known_by).await {
+        let until = deadline.unwrap_or_else(identity_deadline);
+        let caller = match self.identities.of(&head, &self.host, until).await {
             Ok(caller) => caller,
             Err(unknown) => return Ok(self.unknown(unknown, request_id)),
         };
