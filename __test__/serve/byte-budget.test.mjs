@@ -155,6 +155,29 @@ describe("bodies whose calls wait", () => {
     assert.equal((await post("test/slow", body)).status, 200);
   });
 
+  it("calls that were admitted are answered, however many others come while they wait", async () => {
+    const go = deferred();
+    const slow = operation({ name: "slow", type: "mutation", handler: () => go.promise });
+    const tokens = Object.fromEntries(["ada", "bob", "cyd"].map((id) => [id, { id, scopes: [] }]));
+    const { post, stats } = await serving([slow], { tokens, concurrency: 1, maxBufferedBytes: 16 * MB });
+    const body = "x".repeat(MB - 2);
+    const answers = [];
+    // Each holds half of what the others have left.
+    for (const [id, count] of [
+      ["ada", 8],
+      ["bob", 4],
+      ["cyd", 2],
+    ]) {
+      for (let i = 0; i < count; i++) {
+        const answered = post("test/slow", body, { headers: { authorization: `Bearer ${id}` } });
+        answers.push(answered.then(async (response) => [response.status, (await response.json()).length]));
+      }
+      await until(() => stats().waiting === answers.length - 1, `the calls of ${id} wait`);
+    }
+    go.resolve("y".repeat(64 * 1024));
+    assert.deepEqual(await Promise.all(answers), Array(14).fill([200, 64 * 1024]));
+  });
+
   it("the bodies of tasks count until their calls have ended", async () => {
     const dir = mkdtempSync(join(tmpdir(), "operations-test-budget-"));
     after(() => process.platform === "win32" || rmSync(dir, { recursive: true, force: true }));

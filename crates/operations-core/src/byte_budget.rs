@@ -1,7 +1,8 @@
 //! How many bytes are held for clients: requests that were read and whose calls wait or run, and responses that are not yet
 //! sent. A caller is admitted while it holds less than is left: one alone gets half of the limit, and however many ask for more
-//! than they need, something is left for the next. What is held beyond that is one response, or one piece of a body, and what is
-//! small.
+//! than they need, something is left for the next. A call that was admitted does not fail because others came: its response is
+//! compared with the limit of all, and with half of it for the unsent responses of its caller. What is held beyond that is one
+//! response, or one piece of a body, and what is small.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,13 +31,21 @@ pub struct ByteBudget {
 pub struct Share {
     budget: Arc<ByteBudget>,
     caller: Arc<str>,
-    held: AtomicUsize,
+    requests: AtomicUsize,
+    responses: AtomicUsize,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Request,
+    Response,
 }
 
 /// Bytes that are held until this is dropped.
 #[derive(Debug)]
 pub struct Held {
     share: Arc<Share>,
+    kind: Kind,
     bytes: AtomicUsize,
 }
 
@@ -72,7 +81,8 @@ impl ByteBudget {
         let share = Arc::new(Share {
             budget: Arc::clone(self),
             caller: Arc::clone(&caller),
-            held: AtomicUsize::new(0),
+            requests: AtomicUsize::new(0),
+            responses: AtomicUsize::new(0),
         });
         shares.insert(caller, Arc::downgrade(&share));
         share
@@ -83,21 +93,44 @@ impl Share {
     /// Whether nothing more is admitted now.
     #[must_use]
     pub fn is_exhausted(&self) -> bool {
-        !self.has_room_without(0)
+        let requests = self.requests.load(Ordering::Relaxed);
+        !self.has_room(Kind::Request, requests, self.budget.held())
     }
 
-    /// Whether more would be admitted if the caller did not hold so many bytes.
-    fn has_room_without(&self, bytes: usize) -> bool {
-        let held = self.held.load(Ordering::Relaxed).saturating_sub(bytes);
-        let left = (self.budget.limit).saturating_sub(self.budget.held().saturating_sub(bytes));
-        held < left
+    /// Whether there is room for more of a kind, of which the caller holds `own` bytes, when all callers hold `all`.
+    fn has_room(&self, kind: Kind, own: usize, all: usize) -> bool {
+        let limit = self.budget.limit;
+        match kind {
+            Kind::Request => {
+                own + self.responses.load(Ordering::Relaxed) < limit.saturating_sub(all)
+            }
+            Kind::Response => all < limit && own < limit.saturating_sub(own),
+        }
     }
 
-    /// Holds nothing yet.
+    fn counter(&self, kind: Kind) -> &AtomicUsize {
+        match kind {
+            Kind::Request => &self.requests,
+            Kind::Response => &self.responses,
+        }
+    }
+
+    /// For a request; holds nothing yet.
     #[must_use]
     pub fn hold(self: &Arc<Self>) -> Held {
+        self.hold_kind(Kind::Request)
+    }
+
+    /// For responses; holds nothing yet.
+    #[must_use]
+    pub fn hold_responses(self: &Arc<Self>) -> Held {
+        self.hold_kind(Kind::Response)
+    }
+
+    fn hold_kind(self: &Arc<Self>, kind: Kind) -> Held {
         Held {
             share: Arc::clone(self),
+            kind,
             bytes: AtomicUsize::new(0),
         }
     }
@@ -105,7 +138,7 @@ impl Share {
     /// Holds a response; nothing if there is no room for it.
     #[must_use]
     pub fn try_hold(self: &Arc<Self>, bytes: usize) -> Option<Held> {
-        let held = self.hold();
+        let held = self.hold_responses();
         if bytes <= SMALL {
             held.add(bytes);
         } else if !held.try_add(bytes) {
@@ -121,11 +154,6 @@ impl Share {
             Some(streams) => streams.share(&self.caller),
             None => Arc::clone(self),
         }
-    }
-
-    fn add(&self, bytes: usize) {
-        self.budget.held.fetch_add(bytes, Ordering::Relaxed);
-        self.held.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
@@ -143,23 +171,38 @@ impl Held {
     /// Holds more bytes, unless there is no room. Says whether it does.
     #[must_use]
     pub fn try_add(&self, bytes: usize) -> bool {
-        let is_admitted = bytes == 0 || !self.share.is_exhausted();
+        if bytes == 0 {
+            return true;
+        }
+        let (share, order) = (&self.share, Ordering::Relaxed);
+        let own = share.counter(self.kind).fetch_add(bytes, order);
+        // What the caller adds elsewhere at this moment may be missing in the sum of all.
+        let has_room = |all: usize| share.has_room(self.kind, own, all.max(own));
+        let add = |all| has_room(all).then_some(all + bytes);
+        let is_admitted = share.budget.held.fetch_update(order, order, add).is_ok();
         if is_admitted {
-            self.add(bytes);
+            self.bytes.fetch_add(bytes, order);
+        } else {
+            share.counter(self.kind).fetch_sub(bytes, order);
         }
         is_admitted
     }
 
     /// Holds more bytes, even where there is no room: they are there already.
     pub fn add(&self, bytes: usize) {
-        self.share.add(bytes);
+        let share = &self.share;
+        share.counter(self.kind).fetch_add(bytes, Ordering::Relaxed);
+        share.budget.held.fetch_add(bytes, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Whether a response would be admitted when these bytes are not held any more.
     #[must_use]
-    pub fn leaves_room(&self) -> bool {
-        (self.share).has_room_without(self.bytes.load(Ordering::Relaxed))
+    pub fn has_room_for_response(&self) -> bool {
+        let (share, bytes) = (&self.share, self.bytes.load(Ordering::Relaxed));
+        let unsent = share.responses.load(Ordering::Relaxed);
+        let all = share.budget.held().saturating_sub(bytes);
+        share.has_room(Kind::Response, unsent, all)
     }
 
     /// Whose bytes they are.
@@ -172,8 +215,9 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         let bytes = *self.bytes.get_mut();
-        self.share.held.fetch_sub(bytes, Ordering::Relaxed);
-        self.share.budget.held.fetch_sub(bytes, Ordering::Relaxed);
+        let share = &self.share;
+        share.counter(self.kind).fetch_sub(bytes, Ordering::Relaxed);
+        share.budget.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
@@ -202,10 +246,7 @@ mod tests {
         let (first, second) = (share.hold(), share.hold());
         assert!(first.try_add(49) && second.try_add(30));
         assert!(share.is_exhausted() && !first.try_add(1) && first.try_add(0));
-        assert!(
-            first.leaves_room(),
-            "its own bytes go before the response comes"
-        );
+        assert!(first.has_room_for_response());
         let other = budget.share("b").hold();
         assert!(other.try_add(10) && other.try_add(1) && !other.try_add(1));
         drop(second);
@@ -217,5 +258,42 @@ mod tests {
         drop((first, other, share));
         assert_eq!(budget.held(), 0);
         assert!(locked(&budget.shares).is_empty());
+    }
+
+    #[test]
+    fn the_responses_of_admitted_calls_are_not_refused_because_of_others() {
+        let budget = ByteBudget::new(16 * SMALL);
+        let others = [budget.share("b").hold(), budget.share("c").hold()];
+        let share = budget.share("a");
+        let calls: Vec<Held> = (0..8).map(|_| share.hold()).collect();
+        assert!(calls.iter().all(|call| call.try_add(SMALL)));
+        assert!(others[0].try_add(4 * SMALL) && others[1].try_add(2 * SMALL));
+        assert!(calls.iter().all(Held::has_room_for_response));
+        let mut unsent = Vec::new();
+        for call in calls {
+            drop(call);
+            unsent.extend(share.try_hold(SMALL + 1));
+        }
+        assert_eq!(unsent.len(), 8);
+        assert!(share.try_hold(SMALL + 1).is_none(), "half of the limit");
+        drop((unsent, others));
+        assert_eq!(budget.held(), 0);
+    }
+
+    #[test]
+    fn requests_that_come_at_once_hold_no_more_than_one_piece_too_much() {
+        let budget = ByteBudget::new(1_000);
+        let admitted: Vec<Held> = std::thread::scope(|scope| {
+            let add = || {
+                let held = budget.share("a").hold();
+                while held.try_add(3) {}
+                held
+            };
+            let threads = [(); 4].map(|()| scope.spawn(add));
+            threads.map(|thread| thread.join().unwrap()).into()
+        });
+        assert!((500..503).contains(&budget.held()), "{}", budget.held());
+        drop(admitted);
+        assert_eq!(budget.held(), 0);
     }
 }

@@ -104,14 +104,6 @@ impl Body {
         self
     }
 
-    /// What the body of a request is counted by.
-    pub(crate) fn held(&self) -> Option<Arc<Held>> {
-        match &self.counted {
-            Counted::Incoming(held) => Some(Arc::clone(held)),
-            Counted::No | Counted::For(_) | Counted::Outgoing(..) => None,
-        }
-    }
-
     /// Whose response it is.
     pub(crate) fn belongs_to(&mut self, share: Arc<Share>) {
         self.counted = Counted::For(share);
@@ -216,7 +208,7 @@ impl HttpBody for Body {
             match frame.map(|frame| frame.map(Frame::into_data)) {
                 Some(Ok(Ok(bytes))) => {
                     let held = share.map(|share| {
-                        let held = share.hold();
+                        let held = share.hold_responses();
                         held.add(bytes.len());
                         Arc::new(held)
                     });

@@ -218,7 +218,8 @@ impl Calls {
         call.check_input(id)?;
         let place = self.place(id, call).await?;
         // It may have waited for long.
-        if call.held.as_ref().is_some_and(|held| !held.leaves_room()) {
+        let is_full = |held: &Arc<Held>| !held.has_room_for_response();
+        if call.held.as_ref().is_some_and(is_full) {
             return Err(exhausted("none"));
         }
         let slot = call.takes_pieces.then(PiecesSlot::default);

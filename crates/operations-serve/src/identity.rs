@@ -29,7 +29,7 @@ const MINUTE: f64 = 60_000.0;
 
 /// When it must be known who calls, where nothing else says so, in Unix milliseconds.
 #[must_use]
-pub fn known_by() -> f64 {
+pub fn identity_deadline() -> f64 {
     clock::now() + MINUTE
 }
 

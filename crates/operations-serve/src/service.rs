@@ -14,7 +14,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, ORIGIN};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use operations_core::byte_budget::{ByteBudget, exhausted};
+use operations_core::byte_budget::{ByteBudget, Held, exhausted};
 use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use operations_core::log::{Level, Logger};
@@ -36,7 +36,7 @@ use crate::door;
 use crate::door::http::problem;
 use crate::failure;
 use crate::host::Host;
-use crate::identity::{self, Caller, Identities, Unknown};
+use crate::identity::{Caller, Identities, Unknown, identity_deadline};
 use crate::options::Options;
 use crate::progress::Responses;
 use crate::ready;
@@ -98,6 +98,8 @@ pub struct Exchange {
     pub request_id: Arc<str>,
     /// Who sent it.
     pub caller: Arc<Caller>,
+    /// What the body is counted by.
+    pub held: Arc<Held>,
     /// Unix milliseconds: when the work must be done.
     pub deadline: Option<f64>,
 }
@@ -284,8 +286,8 @@ impl Shared {
         }
         let deadline = self.deadline(&head);
         // Even if calls have all the time in the world, nobody waits for ever to be let in.
-        let known_by = deadline.unwrap_or_else(identity::known_by);
-        let caller = match self.identities.of(&head, &self.host, known_by).await {
+        let until = deadline.unwrap_or_else(identity_deadline);
+        let caller = match self.identities.of(&head, &self.host, until).await {
             Ok(caller) => caller,
             Err(unknown) => return Ok(self.unknown(unknown, request_id)),
         };
@@ -311,6 +313,7 @@ impl Shared {
             body: body.incoming(Arc::clone(&reserved)),
             request_id: Arc::clone(request_id),
             caller,
+            held: Arc::clone(&reserved),
             deadline,
         };
         let mut response = self.through_door(exchange, &path).await?;
@@ -434,7 +437,7 @@ impl Shared {
         if !self.requires_identity(true) {
             return true;
         }
-        let caller = self.identities.of(head, &self.host, identity::known_by());
+        let caller = self.identities.of(head, &self.host, identity_deadline());
         let caller = caller.await;
         caller.is_ok_and(|caller| caller.identity.is_some())
     }

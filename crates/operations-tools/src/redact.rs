@@ -87,8 +87,9 @@ fn without_secrets(line: &str) -> String {
         let (label, value) = piece.split_once('=').unwrap_or((piece, ""));
         let lower = label.to_ascii_lowercase();
         // An operation may be called `auth.token`.
-        let is_label = !previous.eq_ignore_ascii_case("operation")
-            && LABELS.iter().any(|known| lower.ends_with(known));
+        let is_operation =
+            previous.eq_ignore_ascii_case("operation") && label.contains('.') && value.is_empty();
+        let is_label = !is_operation && LABELS.iter().any(|known| lower.ends_with(known));
         let is_word = is_spaced
             && !previous.eq_ignore_ascii_case("bearer")
             && piece.bytes().all(|byte| byte.is_ascii_lowercase());
@@ -227,6 +228,18 @@ mod tests {
             ("got ghp_0123456789abcdefghij", "got [redacted]"),
             ("Bearer abcdefghijkl", "Bearer [redacted]"),
             ("password: correcthorse", "password: [redacted]"),
+            (
+                "operation password=hunter2hunter2 failed",
+                "operation password=[redacted] failed",
+            ),
+            (
+                "operation auth.token=hunter2hunter2 failed",
+                "operation auth.token=[redacted] failed",
+            ),
+            (
+                "Operation token: abcdefghijklmn",
+                "Operation token: [redacted]",
+            ),
         ] {
             assert_eq!(for_a_model(message), expected);
         }

@@ -26,7 +26,7 @@ use crate::limits::CONNECTING;
 use crate::options::{Options, Plan, Reconnect};
 use crate::peer::Peer;
 use crate::serving::Serving;
-use crate::session::{Session, Settings, Socket};
+use crate::session::{Metered, Session, Settings, Socket};
 use crate::tls;
 
 /// The module under which log lines appear.
@@ -73,7 +73,7 @@ impl Drop for Connection {
     }
 }
 
-type Connected = WebSocketStream<Box<dyn Socket>>;
+type Connected = WebSocketStream<Metered<Box<dyn Socket>>>;
 
 impl Connection {
     /// Connects. What there is for JavaScript goes to the mailbox.
@@ -409,7 +409,7 @@ impl Shared {
         };
         let config = self.settings.websocket();
         let request = self.plan.request.clone();
-        match client_async_with_config(request, stream, Some(config)).await {
+        match client_async_with_config(request, Metered::new(stream), Some(config)).await {
             Ok((socket, _)) => Ok(socket),
             Err(Error::Http(response)) => Err(self.refused(response.status())),
             Err(error) => {

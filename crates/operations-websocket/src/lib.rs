@@ -27,7 +27,7 @@ pub use handler::PeerHandler;
 pub use options::Options;
 pub use peer::Peer;
 pub use serving::{Answered, Incoming, Serving};
-pub use session::{Session, Socket};
+pub use session::{Metered, Session, Socket};
 pub use tokio_tungstenite::WebSocketStream;
 pub use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 pub use tokio_tungstenite::tungstenite::protocol::Role;

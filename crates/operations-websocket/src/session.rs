@@ -3,13 +3,17 @@
 //! - `answering`: calls of the other end;
 //! - `listing`: its questions what is served here, and its offers;
 //! - `offers`: the offers of which more is to come, and how much they may take;
+//! - `metered`: how many bytes of a socket were written;
 //! - `end`: how a connection ends.
 
 mod answering;
 mod end;
 mod listing;
+mod metered;
 mod offers;
 
+use std::pin::pin;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -30,6 +34,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use end::End;
+pub use metered::Metered;
 
 use crate::frame::{self, About, Frame};
 use crate::limits::{
@@ -45,7 +50,7 @@ use offers::Offers;
 /// Bytes that are written in one go.
 const WRITE_BYTES: usize = 128 * 1024;
 
-/// How long the other end may take to read them, or one frame that is larger. In heartbeats.
+/// How long the other end may read nothing of what is written. In heartbeats.
 const WRITE_HEARTBEATS: u32 = 4;
 
 /// What a connection that nothing arrives on keeps for reading.
@@ -163,9 +168,10 @@ impl Session {
     /// Reads and writes until either end has had enough, or `kill` says so.
     pub async fn run<S: Socket>(
         self: &Arc<Self>,
-        socket: WebSocketStream<S>,
+        socket: WebSocketStream<Metered<S>>,
         kill: &CancellationToken,
     ) -> End {
+        let written = socket.get_ref().written();
         let (mut sink, mut stream) = socket.split();
         let _over = Over(self);
         self.peer.connected();
@@ -192,10 +198,16 @@ impl Session {
                     }
                     sink.flush().await
                 };
-                match timeout(self.settings.heartbeat * WRITE_HEARTBEATS, write).await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(error)) => return End::theirs(error.to_string()),
-                    Err(_) => return End::theirs("it reads nothing any more"),
+                let mut write = pin!(write);
+                loop {
+                    let before = written.load(Ordering::Relaxed);
+                    let patience = self.settings.heartbeat * WRITE_HEARTBEATS;
+                    match timeout(patience, &mut write).await {
+                        Ok(Ok(())) => break,
+                        Ok(Err(error)) => return End::theirs(error.to_string()),
+                        Err(_) if written.load(Ordering::Relaxed) != before => {}
+                        Err(_) => return End::theirs("it reads nothing any more"),
+                    }
                 }
             }
         };

@@ -202,7 +202,7 @@ impl Session {
             while let Some(next) = events.next().await {
                 let next = next?;
                 let text = self.responded(id, operation, &next)?;
-                let held = share.as_ref().map(Share::hold);
+                let held = share.as_ref().map(Share::hold_responses);
                 if let Some(held) = &held {
                     held.add(text.len());
                 }

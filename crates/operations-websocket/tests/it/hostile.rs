@@ -8,7 +8,7 @@ use futures::SinkExt;
 use operations_websocket::limits::{ALL_OFFER_BYTES, MOST_LISTS, MOST_MALFORMED, OFFER_BYTES};
 use operations_websocket::session::Settings;
 use serde_json::{Value, json};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
@@ -169,6 +169,24 @@ async fn who_goes_on_talking_without_reading_is_ended() {
     assert!(running.end.is_finished(), "it is kept without end");
     let end = running.end.await.unwrap();
     assert_eq!(end.why, "it reads nothing any more");
+}
+
+#[tokio::test]
+async fn a_frame_may_be_read_slowly() {
+    let settings = Settings {
+        heartbeat: Duration::from_millis(250),
+        ..settings()
+    };
+    let (running, mut hand) = by_hand(Played::default(), settings).await;
+    hand.request("r", "large", 900_000).await;
+    // Longer than it may read nothing.
+    let mut part = vec![0; 60_000];
+    for _ in 0..15 {
+        sleep(Duration::from_millis(100)).await;
+        let _ = hand.socket.send(Message::Ping(Bytes::new())).await;
+        hand.socket.get_mut().read_exact(&mut part).await.unwrap();
+    }
+    assert!(!running.end.is_finished());
 }
 
 #[tokio::test]

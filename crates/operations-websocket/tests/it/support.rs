@@ -12,7 +12,9 @@ use operations_core::error::CallError;
 use operations_websocket::limits::OFFER_TIME;
 use operations_websocket::peer::Outbound;
 use operations_websocket::session::{End, Settings, offer_bytes};
-use operations_websocket::{Answered, Incoming, Peer, Role, Serving, Session, WebSocketStream};
+use operations_websocket::{
+    Answered, Incoming, Metered, Peer, Role, Serving, Session, WebSocketStream,
+};
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 use tokio::task::JoinHandle;
@@ -145,7 +147,8 @@ pub(crate) async fn run(
 ) -> Running {
     let closing = CancellationToken::new();
     let kill = CancellationToken::new();
-    let socket = WebSocketStream::from_raw_socket(pipe, role, Some(settings.websocket())).await;
+    let (pipe, config) = (Metered::new(pipe), Some(settings.websocket()));
+    let socket = WebSocketStream::from_raw_socket(pipe, role, config).await;
     let session = Session::new(Arc::clone(peer), serving, settings, closing.clone());
     let end = tokio::spawn({
         let (session, kill) = (Arc::clone(&session), kill.clone());

@@ -168,7 +168,7 @@ async fn call(
     let via = request::via(&exchange.head, &route, is_tls, wants_envelope);
     let caller = exchange.caller.clone();
     let deadline = exchange.deadline;
-    let held = exchange.body.held();
+    let held = Some(Arc::clone(&exchange.held));
     let last_event_id = request::last_event_id(&exchange.head.headers);
     let input = match request::input(shared, exchange, &id, part).await {
         Ok(input) => input,

@@ -19,7 +19,7 @@ use operations_core::error::CallError;
 use operations_core::lock::{reading, writing};
 use operations_websocket::limits::OFFER_TIME;
 use operations_websocket::session::{Settings, offer_bytes};
-use operations_websocket::{Peer, Role, Session, WebSocketStream};
+use operations_websocket::{Metered, Peer, Role, Session, WebSocketStream};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
@@ -30,7 +30,7 @@ use uuid::Uuid;
 use super::http::problem;
 use crate::body::Body;
 use crate::described::Kept;
-use crate::identity::known_by;
+use crate::identity::identity_deadline;
 use crate::options::HubDoor;
 use crate::service::{Exchange, Shared};
 use spoke::Serves;
@@ -123,10 +123,7 @@ pub(crate) fn serve(
     };
     let name = upgrade::name_of(exchange.head.uri.query());
     let instance = upgrade::instance_of(&exchange.head.headers);
-    let bytes = match exchange.body.held() {
-        Some(held) => Arc::clone(held.share()),
-        None => shared.bytes.share(exchange.caller.id()),
-    };
+    let bytes = Arc::clone(exchange.held.share());
     let (head, caller) = (exchange.head, exchange.caller);
     let (has_accept, exposes_errors) = (door.has_accept, door.expose_errors);
     let shared = Arc::clone(shared);
@@ -139,7 +136,7 @@ pub(crate) fn serve(
         };
         let _counted = shared.stats.connection();
         let config = Some(settings.websocket());
-        let socket = TokioIo::new(upgraded);
+        let socket = Metered::new(TokioIo::new(upgraded));
         let socket = WebSocketStream::from_raw_socket(socket, Role::Server, config).await;
         let id: Arc<str> = Uuid::new_v4().to_string().into();
         let shown = if name.is_empty() { &*id } else { &*name };
@@ -195,7 +192,9 @@ async fn identity_lost(shared: &Arc<Shared>, head: &Parts, spoke: &Spoke) {
     let mut until = spoke.caller.until;
     while let Some(at) = until {
         sleep(clock::until(at).max(CHECK_EVERY)).await;
-        let found = shared.identities.of(head, &shared.host, known_by());
+        let found = shared
+            .identities
+            .of(head, &shared.host, identity_deadline());
         match found.await {
             Ok(found) if found.identity == spoke.caller.identity => until = found.until,
             // A check that fails is no reason to go on believing.

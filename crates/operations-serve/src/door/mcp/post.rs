@@ -46,7 +46,7 @@ struct Origin {
     request_id: Arc<str>,
     deadline: Option<f64>,
     /// What the body is counted by.
-    held: Option<Arc<Held>>,
+    held: Arc<Held>,
 }
 
 /// Answers what is posted.
@@ -56,6 +56,7 @@ pub(super) async fn post(shared: &Arc<Shared>, door: &McpDoor, exchange: Exchang
         body,
         request_id,
         caller,
+        held,
         deadline,
     } = exchange;
     let headers = head.headers;
@@ -73,7 +74,6 @@ pub(super) async fn post(shared: &Arc<Shared>, door: &McpDoor, exchange: Exchang
             &refusal.with_status(StatusCode::NOT_ACCEPTABLE),
         ));
     }
-    let held = body.held();
     let (most, within) = (
         shared.options.max_body_bytes,
         shared.options.request_timeout,
@@ -225,7 +225,7 @@ impl Origin {
             out,
             questions: self.shared.mcp.questions.clone(),
             server: request::server_info(&self.door),
-            held: self.held.clone(),
+            held: Some(Arc::clone(&self.held)),
         }
     }
 
@@ -282,11 +282,7 @@ impl Origin {
             Err(refusal) => return refused(None, &refusal),
         };
         // Counted as they are made: no answer of a batch is sent before the last one is there.
-        let share = match &self.held {
-            Some(held) => Arc::clone(held.share()),
-            None => self.shared.bytes.share(self.caller.id()),
-        };
-        let held = Arc::new(share.hold());
+        let held = Arc::new(self.held.share().hold_responses());
         let answering: Vec<BoxFuture<'_, Option<Vec<Bytes>>>> = messages
             .into_iter()
             .map(|text| self.of_batch(text, &held).boxed())
