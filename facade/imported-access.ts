@@ -2,6 +2,7 @@
 
 import { unknownRule } from "./access-rules.js";
 import { anObject, refusal } from "./border/options.js";
+import { copyOfRules } from "./registry/rules.js";
 import { compiled } from "./schema/compiled.js";
 import { AccessControlSchema } from "./spec-schemas.js";
 import type { AccessControl, OperationSpec } from "./types.js";
@@ -28,7 +29,7 @@ export function checkedRules(given: unknown, path: string): AccessControl {
     throw refusal(`${path}.${unknown.name}`, unknown.message, { nearest: unknown.nearest });
   }
   const schema = compiled(AccessControlSchema);
-  if (schema.check(given)) return structuredClone(given) as AccessControl;
+  if (schema.check(given)) return copyOfRules(given as AccessControl);
   const [error] = schema.errors(given);
   throw refusal(`${path}${error?.path ?? ""}`, `is not an access rule: ${error?.message ?? ""}`);
 }

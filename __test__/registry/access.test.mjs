@@ -428,6 +428,41 @@ describe("protect", () => {
     await registry.execute("files.write", 1);
   });
 
+  it("protect takes rules with their inherited fields and their getters", async () => {
+    class Rules {
+      get requiredScopes() {
+        return ["write"];
+      }
+    }
+    for (const given of [Object.create(rules(["write"])), new Rules(), new Proxy(rules(["write"]), {})]) {
+      const registry = new OperationRegistry();
+      registry.register(files("write"));
+      registry.protect("files.write", given);
+      await assert.rejects(registry.execute("files.write", 1), callError("ACCESS_DENIED"));
+    }
+  });
+
+  it("a pattern of protect is matched in linear time, whatever the id", async () => {
+    const name = "_".repeat(20_000);
+    const registry = new OperationRegistry();
+    registry.protect("*_*_*_*_*x", rules(["write"]));
+    registry.protect("*_*_*_*_*_", rules(["read"]));
+    registry.register(files(name));
+    await registry.execute(`files.${name}`, 1, identity(["read"]));
+  });
+
+  it("a grant that was asked of rules which changed meanwhile is asked again", async () => {
+    const asked = [];
+    const slow = async (_, { operationId }) => asked.push(operationId) > 0;
+    const registry = new OperationRegistry({ customAuth: { slow } });
+    registry.audit(() => {});
+    registry.register(files("write", rules([], { customAuth: "slow" })));
+    const call = registry.execute("files.write", 1);
+    registry.protect("files.write", rules(["write"]));
+    await assert.rejects(call, callError("ACCESS_DENIED"));
+    assert.deepEqual(asked, ["files.write"]);
+  });
+
   it("a protected subscription is refused before its handler runs", async () => {
     let ran = false;
     const registry = new OperationRegistry();

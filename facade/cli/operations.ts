@@ -1,7 +1,7 @@
 // Operations as the commands show them.
 
 import { nearestName } from "../border/nearest-name.js";
-import { expressionFor } from "../border/pattern.js";
+import { patternOf } from "../border/pattern.js";
 import { InfrastructureErrorCode } from "../errors.js";
 import { operationNotFound } from "../registry/nearest.js";
 import { type CatalogueOptions, catalogue } from "../tools/catalogue.js";
@@ -19,7 +19,7 @@ export function operationsFor(
   patterns: readonly string[],
   identity: Identity | undefined,
 ): OperationSpec[] {
-  const expressions = patterns.map(expressionFor);
+  const expressions = patterns.map(patternOf);
   return Array.from(registry.entries())
     .filter(({ isInternal }) => !isInternal)
     .filter(({ id }) => expressions.length === 0 || expressions.some((one) => one.test(id)))

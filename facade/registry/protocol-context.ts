@@ -52,8 +52,8 @@ export function granted(by: Manner): Manner {
 }
 
 /** Set in the context of a call that came from outside. An enumerable property, because copies and proxies that a handler makes
- * of its context have to have it as well: with them, it still calls on behalf of its caller. */
-const FROM_OUTSIDE = Symbol("@alkdev/operations: from outside");
+ * of its context have to have it as well: with them, it still calls on behalf of its caller. Another copy of the package knows it. */
+const FROM_OUTSIDE = Symbol.for("@alkdev/operations: from outside");
 
 /** The beginning of the context of a call that came from outside. */
 export function contextFromOutside(requestId: string): OperationContext {

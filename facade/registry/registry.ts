@@ -1,5 +1,5 @@
 import { aFunction, aName, oneOf, optionOf } from "../border/options.js";
-import { expressionFor } from "../border/pattern.js";
+import { type IdPattern, patternOf } from "../border/pattern.js";
 import { nameOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
@@ -201,7 +201,7 @@ export class OperationRegistry<TOperations = any> {
    * ```
    */
   protect(pattern: string, rules: AccessControl): () => void {
-    const expression = expressionFor(aName(pattern, "protect: pattern") as string);
+    const expression = patternOf(aName(pattern, "protect: pattern") as string);
     const protection: Protection = { expression, rules: frozenRules(checkedRules(rules, "protect: rules")) };
     this.#protections.add(protection);
     this.#applyProtections(expression);
@@ -217,7 +217,7 @@ export class OperationRegistry<TOperations = any> {
       .map(({ rules }) => rules);
   }
 
-  #applyProtections(expression: RegExp): void {
+  #applyProtections(expression: IdPattern): void {
     for (const entry of this.#entries.values()) {
       if (!expression.test(entry.id)) continue;
       entry.protect(this.#addedRules(entry.id));
@@ -503,10 +503,15 @@ export class OperationRegistry<TOperations = any> {
       return this.execute(id, input, context, by);
     }
     const now = granted(by);
+    const { rules } = entry;
     try {
       const asked = this.#audited(entry, input, context, by.isServed);
       if (asked === undefined) return this.execute(id, input, context, now);
-      return asked.then(() => this.execute(id, input, context, now));
+      return asked.then(() => {
+        const isSame = this.#entries.get(id) === entry && entry.rules === rules;
+        // A grant holds for the rules that were asked.
+        return isSame ? this.execute(id, input, context, now) : this.#executeAudited(id, input, context, by);
+      });
     } catch (error) {
       return Promise.reject(error);
     }
@@ -615,7 +620,7 @@ export class OperationRegistry<TOperations = any> {
 }
 
 interface Protection {
-  readonly expression: RegExp;
+  readonly expression: IdPattern;
   readonly rules: AccessControl;
 }
 

@@ -10,16 +10,22 @@ export interface EffectiveRules extends AccessControl {
 const LISTS = ["requiredScopes", "requiredScopesAny"] as const;
 const WORDS = ["resourceType", "resourceAction", "customAuth"] as const;
 
+/** A copy, with what a prototype or a getter gives too: nothing that was checked is lost. */
+export function copyOfRules(rules: AccessControl): AccessControl {
+  const copy: AccessControl = { requiredScopes: [] };
+  for (const field of LISTS) if (rules[field] !== undefined) copy[field] = [...rules[field]];
+  for (const field of WORDS) if (rules[field] !== undefined) copy[field] = rules[field];
+  return copy;
+}
+
 /** Freezes rules, so that changing them throws, and returns a frozen copy that no getter or proxy can change. */
 export function frozenRules(rules: AccessControl): AccessControl {
-  const copy: AccessControl = { requiredScopes: [] };
-  for (const field of LISTS) {
-    const list = rules[field];
-    if (list !== undefined) copy[field] = Object.freeze([...Object.freeze(list)]) as string[];
+  const copy = copyOfRules(rules);
+  for (const each of [rules, copy]) {
+    for (const field of LISTS) Object.freeze(each[field]);
+    Object.freeze(each);
   }
-  for (const field of WORDS) if (rules[field] !== undefined) copy[field] = rules[field];
-  Object.freeze(rules);
-  return Object.freeze(copy);
+  return copy;
 }
 
 /** All of these rules together. */

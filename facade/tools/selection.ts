@@ -1,7 +1,7 @@
 // Which operations become tools.
 
 import { isShownTo } from "../access.js";
-import { expressionFor } from "../border/pattern.js";
+import { patternOf } from "../border/pattern.js";
 import { quoted } from "../border/text.js";
 import { invalid } from "../errors.js";
 import { logger } from "../logging.js";
@@ -55,7 +55,7 @@ function warnOfUnmatched(
   const ids = specs.map(({ namespace, name }) => `${namespace}.${name}`);
   if (ids.length === 0) return;
   for (const pattern of include) {
-    const expression = expressionFor(pattern);
+    const expression = patternOf(pattern);
     if (ids.some((id) => expression.test(id))) continue;
     const known = warned.get(registry) ?? new Set();
     if (known.has(pattern)) continue;
@@ -78,7 +78,7 @@ function wantedBy(include: Include | undefined): (id: string, spec: OperationSpe
   if (include === undefined) return () => true;
   if (typeof include === "function") return (_, spec) => include(spec) === true;
   if (Array.isArray(include) && include.every((pattern) => typeof pattern === "string")) {
-    const patterns = include.map(expressionFor);
+    const patterns = include.map(patternOf);
     return (id) => patterns.some((pattern) => pattern.test(id));
   }
   throw invalid("include must be a list of ids and patterns (files.*), or a function of the spec");

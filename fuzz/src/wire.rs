@@ -61,6 +61,7 @@ impl Peer {
             id: Arc::from("t.echo"),
             kind: "query".to_owned(),
             description: None,
+            spec: None,
         };
         state.serve(vec![served], CONCURRENCY);
         let mut peer = Self {
@@ -102,17 +103,17 @@ impl Peer {
         };
         let text = String::from_utf8_lossy(rest).into_owned();
         match first {
-            b'c' => {
-                self.step(|now, state, todo| state.on_public(now, "p.call.t=2Eecho", rest, todo))
+            b'c' => self
+                .step(|now, state, todo| state.on_public(now, "p.call.t=2Eecho", rest, None, todo)),
+            b'w' => self
+                .step(|now, state, todo| state.on_public(now, "p.who.t=2Eecho", rest, None, todo)),
+            b'h' => self.step(|now, state, todo| state.on_public(now, "p.hello", rest, None, todo)),
+            b'd' => {
+                self.step(|now, state, todo| state.on_public(now, "p.discover", rest, None, todo))
             }
-            b'w' => {
-                self.step(|now, state, todo| state.on_public(now, "p.who.t=2Eecho", rest, todo))
-            }
-            b'h' => self.step(|now, state, todo| state.on_public(now, "p.hello", rest, todo)),
-            b'd' => self.step(|now, state, todo| state.on_public(now, "p.discover", rest, todo)),
-            b'n' => self.step(|now, state, todo| state.on_inbox(now, "note", rest, todo)),
-            b'a' => self.step(|now, state, todo| state.on_inbox(now, "call", rest, todo)),
-            b'o' => self.step(|now, state, todo| state.on_inbox(now, OURS, rest, todo)),
+            b'n' => self.step(|now, state, todo| state.on_inbox(now, "note", rest, None, todo)),
+            b'a' => self.step(|now, state, todo| state.on_inbox(now, "call", rest, None, todo)),
+            b'o' => self.step(|now, state, todo| state.on_inbox(now, OURS, rest, None, todo)),
             b'g' => self.step(|now, state, todo| state.on_nobody(now, &text, todo)),
             b'f' => self.step(|now, state, todo| state.on_forbidden(now, &text, todo)),
             b'e' => self.step(|now, state, todo| state.worker.finished(now, &text, todo)),

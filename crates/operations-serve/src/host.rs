@@ -220,8 +220,9 @@ impl Host {
 
     /// The host answers, for the first time or again. Says whether it may go on at once.
     pub fn respond(&self, id: &str, answer: &str) -> bool {
+        // The abort of a stream that is not wanted any more is on its way: it makes no more events until then.
         let Some(question) = self.question(id) else {
-            return true;
+            return false;
         };
         question.tell(|state| {
             if state.end.is_some() {

@@ -1,13 +1,13 @@
 // Access rules of a configuration, by pattern.
 
-import { expressionFor } from "../../border/pattern.js";
+import { type IdPattern, patternOf } from "../../border/pattern.js";
 import { accessRules, type ImportedAccessControl } from "../../imported-access.js";
 import type { AccessControl } from "../../types.js";
 import type { Expander } from "./expand.js";
 
 interface Rule {
   readonly pattern: string;
-  readonly expression: RegExp;
+  readonly expression: IdPattern;
   readonly rules: AccessControl;
 }
 
@@ -22,7 +22,7 @@ export class RulesByPattern {
         expander.value(rules, `access.${pattern}`),
         `${path}[${JSON.stringify(pattern)}]`,
       );
-      return { pattern, expression: expressionFor(pattern), rules: checked as AccessControl };
+      return { pattern, expression: patternOf(pattern), rules: checked as AccessControl };
     });
   }
 
