@@ -266,7 +266,7 @@ describe("what the server refuses", () => {
 /** Waits until the server has been told that nobody waits for this tool's answer any more. */
 async function toldToStop(ask, tool) {
   await until(async () => {
-    const messages = await ask("received");
+    const messages = await ask("received", {}, { metadata: { timeout: 60_000 } });
     const { id } = callOf(messages, tool);
     return cancellations(messages).some(({ params }) => params.requestId === id);
   }, `the server is told to stop ${tool}`);

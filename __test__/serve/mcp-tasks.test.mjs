@@ -115,6 +115,7 @@ describe("tasks of 2026-07-28", () => {
       }),
     ]);
     const { result: one } = await call(served.url, "x_wait");
+    while (signals.length < 1) await sleep(5);
     const { result: two } = await call(served.url, "x_wait");
     while (signals.length < 2) await sleep(5);
     assert.equal(
