@@ -60,6 +60,27 @@ describe("two copies of the package in one process", () => {
     assert.notEqual(other.OperationRegistry, OperationRegistry);
   });
 
+  it("a handler that one copy serves is not trusted by a registry of another that trusts direct calls", async () => {
+    const inner = new other.OperationRegistry({ trustDirectCalls: true });
+    inner.register({ ...greet, accessControl: { requiredScopes: ["admin"] } });
+    const registry = new OperationRegistry();
+    registry.register({
+      ...greet,
+      outputSchema: Type.Unknown(),
+      handler: (input, context) =>
+        Promise.all(
+          [context, { ...context }].map((each) =>
+            inner.execute("demo.greet", input, each).catch((error) => error.code),
+          ),
+        ),
+    });
+    const callMap = new PendingRequestMap();
+    callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
+    const { data } = await callMap.call("demo.greet", { name: "Ada" });
+    assert.deepEqual(data, ["ACCESS_DENIED", "ACCESS_DENIED"]);
+    assert.equal((await inner.execute("demo.greet", { name: "Ada" })).data, "Hello Ada");
+  });
+
   it("two copies of the package know each other's errors", () => {
     const error = new other.CallError("TIMEOUT", "too late", { delivery: "none", reason: "timeout" });
     assert.ok(error instanceof CallError);
