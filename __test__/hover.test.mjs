@@ -169,7 +169,7 @@ export const env = buildEnv({ registry, context: {} });
     assert.equal(
       shown.greet,
       'DefinedOperation<"demo", "greet", "query", TObject<{ name: TString; loud: TOptional<TBoolean>; }>, ' +
-        "TObject<{ greeting: TString; }>, OperationContext>",
+        "TObject<{ greeting: TString; }>, OperationContext, unknown>",
     );
   });
 });

@@ -117,10 +117,11 @@ describe("what a user's function throws", () => {
   });
 });
 
-describe("the declared boundary", () => {
+describe("the declarations of the addon", () => {
   const file = fileURLToPath(new URL("../facade/native-binding.ts", import.meta.url));
 
-  it("the declared native boundary has the names, parameters and results of the Rust source", () => {
+  // If this fails: `npm run build:dev` writes the file anew.
+  it("the generated declarations have the names, parameters and results of the Rust source", () => {
     const signatures = exported(fileURLToPath(new URL("../src", import.meta.url)));
     assert.ok(signatures.includes("RedisBus.publish(string, string, string?): void"));
     assert.deepEqual(declared(file), signatures);

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
+import { runModule } from "./support/run-node.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "operations-load-"));
@@ -15,7 +16,7 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 /** What loading the package in a folder prints to standard error. */
 function load(from, { env = {}, flags = [] } = {}) {
   const code = `require(${JSON.stringify(join(from, "dist", "index.js"))})`;
-  const options = { encoding: "utf8", env: { ...process.env, ...env } };
+  const options = { encoding: "utf8", env: { ...process.env, ...env }, timeout: 60_000 };
   const { status, stderr } = spawnSync(process.execPath, [...flags, "-e", code], options);
   assert.notEqual(status, 0);
   return stderr;
@@ -42,7 +43,10 @@ describe("OPERATIONS_NATIVE_PATH", () => {
     writeFileSync(join(folder, name), text);
     return join(folder, name);
   };
+  const pipe = join(folder, "pipe.node");
+  if (process.platform !== "win32") spawnSync("mkfifo", [pipe]);
   for (const [what, path, expected] of [
+    ...(process.platform === "win32" ? [] : [["a pipe", pipe, /not a regular file/]]),
     ["a file that is missing", join(folder, "missing.node"), /Cannot find module/],
     ["a file that is no library", file("text.node", "text"), /does not|invalid|not a|too short|slice/i],
     [
@@ -71,6 +75,13 @@ describe("the platform package", () => {
     assert.ok(!text.includes("no native binary for this platform"));
   });
 
+  it("an error of megabytes while the package is loaded is cut", () => {
+    const { at, platformPackage } = installed("long", "x".repeat(2 ** 21));
+    const text = load(at);
+    assert.match(text, new RegExp(`  ${platformPackage}: x+\\.\\.\\.\\n`));
+    assert.ok(text.length < 10_000, `${text.length} characters`);
+  });
+
   const permission = ["--permission", "--experimental-permission"].find((each) =>
     process.allowedNodeEnvironmentFlags.has(each),
   );
@@ -86,5 +97,20 @@ describe("the platform package", () => {
     const text = load(root, { flags: [permission, "--allow-fs-read=*"] });
     assert.match(text, /cannot load its native binary .*\n.*loading addons is disabled/);
     assert.match(text, /--allow-addons/);
+  });
+});
+
+describe("import() of the package where its native binary does not load", () => {
+  it("a program that catches what import() rejects with goes on", async () => {
+    const source = `
+      for (const entry of ["@alkdev/operations", "@alkdev/operations/serve"]) {
+        await import(entry).catch(({ message }) => console.log(message.split("\\n", 1)[0]));
+        await new Promise(setImmediate);
+      }
+      console.log("on");`;
+    const env = { ...process.env, OPERATIONS_NATIVE_PATH: join(folder, "missing.node") };
+    const { stdout, stderr } = await runModule(source, { env });
+    assert.equal(stderr, "");
+    assert.match(stdout, /^(@alkdev\/operations cannot load its native binary .*\n){2}on\n$/);
   });
 });

@@ -76,4 +76,25 @@ describe("with --permission and --allow-addons", () => {
     const written = await permitted(failure(spill), [`--allow-fs-read=${folder}`]);
     assert.equal(written.flag, `--allow-fs-write=${folder}`);
   });
+
+  const opening = {
+    serve: `require("@alkdev/operations/serve").serve(registry, { doors: { http: true } }).then((served) => served.close())`,
+    connectHub: `require("@alkdev/operations/transport-websocket").connectHub("ws://127.0.0.1:1", { name: "a", reconnect: false })`,
+    connectNats: `require("@alkdev/operations/transport-nats").connectNats({ servers: "nats://127.0.0.1:1", name: "a" })`,
+    createRedisEventTarget: `require("@alkdev/operations/transport-redis").createRedisEventTarget({ url: "redis://127.0.0.1:1" }).close()`,
+    "MCP server 'a'": `require("@alkdev/operations").createMCPClient("a", { url: "http://127.0.0.1:1" })`,
+    "An HTTP request": `require("@alkdev/operations").FromOpenAPIUrl("http://127.0.0.1:1/a.json", { namespace: "a" })`,
+  };
+  const knowsSockets = process.allowedNodeEnvironmentFlags.has("--allow-net");
+  for (const [what, source] of Object.entries(opening)) {
+    it(`${what} opens no socket without --allow-net, where Node has it`, async () => {
+      const tried = `const registry = new (require("@alkdev/operations").OperationRegistry)(); ${failure(source)}`;
+      const { code, message, flag } = (await permitted(tried)) ?? {};
+      assert.equal(code === "ACCESS_DENIED", knowsSockets);
+      if (!knowsSockets) return;
+      assert.equal(flag, "--allow-net");
+      assert.ok(message.includes(what), message);
+      assert.notEqual((await permitted(tried, ["--allow-net"]))?.code, "ACCESS_DENIED");
+    });
+  }
 });

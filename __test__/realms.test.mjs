@@ -3,10 +3,22 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { createContext, runInContext } from "node:vm";
-import { collectErrors, OperationRegistry, PendingRequestMap } from "@alkdev/operations";
+import { Worker } from "node:worker_threads";
+import {
+  buildCallHandler,
+  collectErrors,
+  connectPort,
+  OperationRegistry,
+  PendingRequestMap,
+} from "@alkdev/operations";
 import { Type } from "@sinclair/typebox";
+import { hubOf, spokeOf } from "./hub/support.mjs";
 import { operation } from "./registry/support/operations.mjs";
-import { runNode } from "./support/run-node.mjs";
+import { post } from "./serve/support.mjs";
+import { registryOf } from "./support/registry.mjs";
+import { runModule, runNode } from "./support/run-node.mjs";
+
+const OPERATIONS = new URL("registry/support/operations.mjs", import.meta.url).href;
 
 describe("a mocked clock", () => {
   it("a deadline of Date.now() + 60_000 is a time, not a duration, if a mocked clock stands at 0", async (t) => {
@@ -29,6 +41,90 @@ describe("a mocked clock", () => {
     const registry = new OperationRegistry();
     registry.register(operation({ name: "echo" }));
     await assert.rejects(registry.execute("test.echo", "a", { deadline: 60_000 }), /use Date\.now\(\) \+ ms/);
+  });
+
+  /** Says whether its deadline is in the next minute, or as good as that. */
+  const inTime = operation({
+    name: "inTime",
+    handler: (_, { deadline }) => deadline > Date.now() && deadline < Date.now() + 61_000,
+  });
+  const fails = operation({
+    name: "fails",
+    handler: () => {
+      throw new Error("refused");
+    },
+  });
+  const within = () => ({ deadline: Date.now() + 60_000 });
+
+  for (const now of [0, Date.UTC(2030, 0, 1)]) {
+    const year = new Date(now).getUTCFullYear();
+
+    it(`calls are answered here and through a call map if a mocked clock stands at ${year}`, async (t) => {
+      t.mock.timers.enable({ apis: ["Date"], now });
+      const limited = operation({
+        name: "limited",
+        limits: { concurrency: 1, queue: 2 },
+        handler: async (...args) => inTime.handler(...args),
+      });
+      const registry = registryOf(inTime, limited);
+      const callMap = new PendingRequestMap();
+      callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
+      const calls = [
+        registry.execute("test.inTime", {}, within()),
+        registry.execute("test.limited", {}, within()),
+        registry.execute("test.limited", {}, within()),
+        callMap.call("test.inTime", {}, within()),
+      ];
+      for (const call of calls) assert.equal((await call).data, true);
+    });
+
+    it(`serve answers if a mocked clock stands at ${year}`, async (t) => {
+      const { url, address, registry } = await hubOf([inTime, fails], {
+        hub: { accept: ({ name }) => ({ namespace: name }) },
+        timeout: 60_000,
+      });
+      const spoke = await spokeOf(address, { token: "bob", name: "laptop" });
+      await spoke.serve(registryOf(inTime));
+      t.mock.timers.enable({ apis: ["Date"], now });
+      assert.equal(await (await post(`${url}/api/test/inTime`, {})).json(), true);
+      assert.equal((await post(`${url}/api/test/fails`, {})).status, 500);
+      assert.equal((await spoke.callMap.call("test.inTime", {}, within())).data, true);
+      await assert.rejects(spoke.callMap.call("test.fails", {}, within()), { code: "EXECUTION_ERROR" });
+      assert.equal((await registry.execute("laptop.inTime", {}, within())).data, true);
+    });
+
+    it(`a worker thread with the clock of the machine answers if a mocked clock stands at ${year}`, async (t) => {
+      const worker = new Worker(
+        `const { connectPort, createRegistry } = require("@alkdev/operations");
+         const { parentPort } = require("node:worker_threads");
+         import(${JSON.stringify(OPERATIONS)}).then(({ operation }) => {
+           const inTime = operation({ name: "inTime", handler: ${inTime.handler} });
+           connectPort(parentPort).serve(createRegistry([inTime]));
+         });`,
+        { eval: true },
+      );
+      t.after(() => worker.terminate());
+      t.mock.timers.enable({ apis: ["Date"], now });
+      const { callMap } = connectPort(worker);
+      assert.equal((await callMap.call("test.inTime", {}, within())).data, true);
+    });
+  }
+
+  it("calls are answered if the clock was mocked before the package is loaded", async () => {
+    const { stdout, stderr } = await runModule(`
+      const now = Date.UTC(2030, 0, 1);
+      globalThis.Date = class extends Date { static now() { return now; } };
+      const { createRegistry } = await import("@alkdev/operations");
+      const { serve } = await import("@alkdev/operations/serve");
+      const { operation } = await import(${JSON.stringify(OPERATIONS)});
+      const handler = (_, { deadline }) => deadline > now && deadline < now + 61_000;
+      const registry = createRegistry([operation({ name: "time", handler })]);
+      const served = await serve(registry, { doors: { http: true }, timeout: 60_000 });
+      const response = await fetch(served.url + "/api/test/time", { method: "POST" });
+      console.log(await response.text());
+      await served.close();`);
+    assert.equal(stderr, "");
+    assert.equal(stdout, "true\n");
   });
 });
 

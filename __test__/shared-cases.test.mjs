@@ -17,7 +17,7 @@ const { operationNotFound } = createRequire(import.meta.url)("../dist/registry/n
 const { readEvent } = createRequire(import.meta.url)("../dist/call/incoming.js");
 const { errorOf } = createRequire(import.meta.url)("../dist/outcomes.js");
 const { internalFlag, isInternal } = createRequire(import.meta.url)("../dist/errors.js");
-const { traceIn } = createRequire(import.meta.url)("../dist/border/trace.js");
+const { traceIn } = createRequire(import.meta.url)("../dist/interop/trace.js");
 
 function cases(file) {
   const url = new URL(`../crates/operations-core/tests/cases/${file}`, import.meta.url);

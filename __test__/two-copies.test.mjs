@@ -69,7 +69,7 @@ describe("two copies of the package in one process", () => {
       outputSchema: Type.Unknown(),
       handler: (input, context) =>
         Promise.all(
-          [context, { ...context }].map((each) =>
+          [context, { ...context }, {}].map((each) =>
             inner.execute("demo.greet", input, each).catch((error) => error.code),
           ),
         ),
@@ -77,7 +77,7 @@ describe("two copies of the package in one process", () => {
     const callMap = new PendingRequestMap();
     callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
     const { data } = await callMap.call("demo.greet", { name: "Ada" });
-    assert.deepEqual(data, ["ACCESS_DENIED", "ACCESS_DENIED"]);
+    assert.deepEqual(data, ["ACCESS_DENIED", "ACCESS_DENIED", "ACCESS_DENIED"]);
     assert.equal((await inner.execute("demo.greet", { name: "Ada" })).data, "Hello Ada");
   });
 

@@ -141,6 +141,7 @@ function shapeOf(schema: SchemaObject, root: Root): Shape {
   if (Array.isArray(schema.enum)) return choice(schema.enum);
   const union = unionOf(schema, root);
   if (union !== undefined) return union;
+  if (schema.format === "binary" && (schema.type ?? "string") === "string") return { kind: "bytes" };
   const type = schema.type ?? impliedType(schema);
   if (Array.isArray(type)) {
     const variants = type.map((each) => ({

@@ -32,7 +32,7 @@ export class ServerView {
       fill(this.#place, h("p", { class: "empty" }, "The server does not answer."));
       return;
     }
-    const { stats, caller } = status;
+    const { stats, caller, sources = [] } = status;
     fill(
       this.#place,
       h(
@@ -47,6 +47,19 @@ export class ServerView {
           h("div", { class: "card count" }, h("dt", {}, label), h("dd", {}, countText(stats?.[name] ?? 0))),
         ),
       ),
+      sources.length === 0
+        ? []
+        : h(
+            "ul",
+            { class: "sources", "aria-label": "Servers that operations come from" },
+            sources.map(({ kind, name, state, isUsable }) =>
+              h(
+                "li",
+                { class: isUsable ? "" : "bad" },
+                `${visible(name)} (${visible(kind)}): ${visible(state)}`,
+              ),
+            ),
+          ),
     );
   }
 }

@@ -19,6 +19,13 @@ export interface Status {
   readonly revision: number;
   /** Nothing for callers who may not read counters. */
   readonly stats: Readonly<Record<string, number>> | null;
+  /** What operations are called through; none for callers who may not read counters. */
+  readonly sources?: readonly {
+    readonly kind: string;
+    readonly name: string;
+    readonly state: string;
+    readonly isUsable: boolean;
+  }[];
 }
 
 /** Everything about an operation. */

@@ -1,19 +1,19 @@
-// The names of access rules. One that nobody knows would be a rule that nobody keeps, so it is refused wherever rules are
+// The names of access rules. An unknown rule would never be enforced, so it is refused wherever rules are
 // given: with an operation, or with the source of some.
 
-import { nearestName } from "./border/nearest-name.js";
+import { nearestName } from "./interop/nearest-name.js";
 import { AccessControlSchema } from "./spec-schemas.js";
 
 const NAMES = Object.keys(AccessControlSchema.properties);
 
-/** A name that is no access rule, what to say about it, and the one that was probably meant. */
+/** An unknown access rule, the message about it, and the rule that was probably meant. */
 interface UnknownRule {
   readonly name: string;
   readonly message: string;
   readonly nearest: string | undefined;
 }
 
-/** The first name that is no access rule. */
+/** The first name that is not an access rule. */
 export function unknownRule(rules: object): UnknownRule | undefined {
   const name = Object.keys(rules).find((each) => !NAMES.includes(each));
   if (name === undefined) return undefined;

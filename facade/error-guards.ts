@@ -1,9 +1,13 @@
-// Questions about what a call rejected with. Each narrows `details`.
+// Predicates about what a call rejected with. Each narrows `details`.
 
-import { isObject } from "./border/options.js";
 import type { ResponseEnvelope } from "./envelope.js";
 import { CallError, InfrastructureErrorCode } from "./errors.js";
-import type { ValueError } from "./schema/compiled.js";
+import { isObject } from "./interop/options.js";
+import { compiled, type ValueError } from "./schema/compiled.js";
+import { isTypeBoxSchema } from "./schema/guards.js";
+import { validatorOf } from "./schema/standard.js";
+import type { ValueAfter } from "./schema-types.js";
+import type { ErrorDefinition } from "./types.js";
 
 /**
  * Details that every error may have.
@@ -159,6 +163,45 @@ export function isAccessError(error: unknown): error is CallError & { readonly d
 export function isTimeout(error: unknown): error is CallError & { readonly details: TimeoutDetails } {
   return isCode(error, InfrastructureErrorCode.TIMEOUT) && isObject(error.details);
 }
+
+/**
+ * Whether a call failed with an error that its operation declares. It narrows `details` to the type of the error's schema, and is
+ * false if the details break that schema.
+ *
+ * @example
+ * ```ts
+ * const order = defineOperation({
+ *   ...greet,
+ *   errorSchemas: [{ code: "OUT_OF_STOCK", schema: Type.Object({ left: Type.Integer() }) }],
+ * });
+ * if (isDeclaredError(error, order, "OUT_OF_STOCK")) console.log(error.details.left);
+ * ```
+ */
+export function isDeclaredError<
+  TErrors extends readonly ErrorDefinition[],
+  const TCode extends TErrors[number]["code"],
+>(
+  error: unknown,
+  operation: { readonly "~errors"?: TErrors; readonly errorSchemas?: readonly ErrorDefinition[] | undefined },
+  code: TCode,
+): error is CallError & {
+  readonly code: TCode;
+  readonly details: DetailsOf<Extract<TErrors[number], { readonly code: TCode }>>;
+} {
+  if (!(error instanceof CallError) || error.code !== code) return false;
+  const declared = operation.errorSchemas?.find((definition) => definition.code === code);
+  if (declared === undefined) return false;
+  const { schema } = declared;
+  if (schema === undefined || schema === null || schema === true) return true;
+  const validate = validatorOf(schema);
+  if (validate === undefined || isTypeBoxSchema(schema)) return compiled(schema).check(error.details);
+  const result = Object(validate(error.details)) as { issues?: unknown };
+  // A schema that checks only by waiting says nothing now.
+  return !(result instanceof Promise) && result.issues === undefined;
+}
+
+/** The type of an error's details. */
+type DetailsOf<TError> = TError extends { readonly schema: infer TSchema } ? ValueAfter<TSchema> : unknown;
 
 /** Codes that another attempt would meet with as well. */
 const FINAL: readonly string[] = [

@@ -1,5 +1,5 @@
-import { isNativeError } from "./border/host.js";
-import { textOf } from "./border/text.js";
+import { isNativeError } from "./interop/host.js";
+import { textOf } from "./interop/text.js";
 import type { ErrorDefinition } from "./types.js";
 
 /**
@@ -130,7 +130,7 @@ export function isInternal(error: CallError): boolean {
   return INTERNAL in error;
 }
 
-/** What `call.error` says about that; nothing where it goes without saying. As `CallError::internal_flag` in
+/** The flag in `call.error`; `undefined` if it follows from the code and details. As `CallError::internal_flag` in
  * `crates/operations-core/src/error.rs`. */
 export function internalFlag(code: string, details: unknown, internal: boolean): boolean | undefined {
   return internal || looksInternal(code, details) ? internal : undefined;

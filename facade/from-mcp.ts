@@ -12,7 +12,9 @@ export type {
   MCPProgress,
   MCPRequestOptions,
   MCPServerInfo,
+  MCPServerReport,
   MCPServerStatus,
+  MCPStatusEvent,
   MCPToolsListener,
 } from "./mcp/client-types.js";
 export type {
@@ -38,3 +40,5 @@ export type {
   MCPWorkload,
 } from "./mcp/oauth-config.js";
 export type { MCPOperation, MCPToolProblem, ToolChanges as MCPToolChanges } from "./mcp/operations.js";
+export type { MCPToolCache } from "./mcp/tool-cache.js";
+export type { MCPListedTool, MCPToolChoice, MCPToolView } from "./mcp/tool-view.js";

@@ -1,6 +1,7 @@
 export { type HTTPResponseMeta, httpEnvelope } from "./envelope.js";
 export type {
   HTTPAuth,
+  HTTPOAuth,
   HTTPRetry,
   HTTPServiceConfig,
   HTTPStreams,

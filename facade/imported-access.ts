@@ -1,7 +1,7 @@
 // Access rules of operations that are imported: what the configuration of their source says, and what users set on them.
 
 import { unknownRule } from "./access-rules.js";
-import { anObject, refusal } from "./border/options.js";
+import { anObject, refusal } from "./interop/options.js";
 import { copyOfRules } from "./registry/rules.js";
 import { compiled } from "./schema/compiled.js";
 import { AccessControlSchema } from "./spec-schemas.js";
@@ -22,7 +22,7 @@ export function accessRules(given: unknown, path: string): unknown {
   return typeof given === "function" ? given : checkedRules(given, path);
 }
 
-/** Rules that are given by themselves. Throws for what is no rule. */
+/** Rules as an object, not a function. Throws if they are invalid. */
 export function checkedRules(given: unknown, path: string): AccessControl {
   const unknown = unknownRule(anObject(given, path) as object);
   if (unknown !== undefined) {
@@ -41,21 +41,22 @@ export function importedRules(rules: ImportedAccessControl | undefined, spec: Op
   return checkedRules(given, `${spec.namespace}.${spec.name}: accessControl`);
 }
 
-/** Rules that users have set on imported operations, for those that take their places. */
-export class KeptRules {
+/** Rules that users have set on imported operations, for those that replace them. */
+export class UserRules {
   /** As `for` returned them, as JSON. */
   readonly #given = new Map<string, string>();
-  readonly #kept = new Map<string, AccessControl>();
+  readonly #changed = new Map<string, AccessControl>();
 
-  /** Looks at an operation that is about to be replaced or removed. What a user has set holds for good: a source may come to agree with it,
+  /** Remembers the rules of an operation that is about to be replaced or removed. What a user has set holds for good: a source may come to agree with it,
    * and disagree later. */
-  look(name: string, rules: AccessControl | undefined): void {
-    if (rules !== undefined && JSON.stringify(rules) !== this.#given.get(name)) this.#kept.set(name, rules);
+  remember(name: string, rules: AccessControl | undefined): void {
+    if (rules !== undefined && JSON.stringify(rules) !== this.#given.get(name))
+      this.#changed.set(name, rules);
   }
 
-  /** The rules of an operation that takes a place, given those that it was imported with. */
+  /** The rules of a new operation, given those that it was imported with. */
   for(name: string, imported: AccessControl): AccessControl {
-    const rules = this.#kept.get(name) ?? imported;
+    const rules = this.#changed.get(name) ?? imported;
     this.#given.set(name, JSON.stringify(rules));
     return rules;
   }

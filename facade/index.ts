@@ -1,5 +1,5 @@
 export { checkAccess, enforceAccess } from "./access.js";
-export type { TraceContext } from "./border/trace.js";
+export type { PlaceLimits } from "./call/admission-queue.js";
 export {
   buildCallHandler,
   type CallHandler,
@@ -27,7 +27,6 @@ export {
   type PendingRequestMapOptions,
   type SubscribeOptions,
 } from "./call/pending-request-map.js";
-export type { PlaceLimits } from "./call/places.js";
 export {
   createPortEventTarget,
   type MessagePortLike,
@@ -40,7 +39,7 @@ export {
   type PortStats,
   type PortTransport,
 } from "./call/port-transport.js";
-export type { CallTransport, DiscoverOptions, RemoteCallMap } from "./call/transport.js";
+export type { CallTransport, CloseOptions, DiscoverOptions, RemoteCallMap } from "./call/transport.js";
 export type { IdentityMessage, VerifiedIdentity, VerifyIdentity } from "./call/verify-identity.js";
 export * from "./envelope.js";
 export * from "./envelope-schemas.js";
@@ -50,6 +49,9 @@ export * from "./from-mcp.js";
 export * from "./from-openapi.js";
 export * from "./from-typemap.js";
 export type { ImportedAccessControl } from "./imported-access.js";
+export type { ConnectionEvent, ConnectionStatus } from "./interop/link.js";
+export type { TLSOptions } from "./interop/tls.js";
+export type { TraceContext } from "./interop/trace.js";
 export type {
   CallId,
   EnvOf,
@@ -61,17 +63,25 @@ export type {
   TypedCallMap,
   UntypedOperations,
 } from "./operation-types.js";
+export type {
+  Approval,
+  ApprovalCall,
+  ApprovalDecision,
+  ApprovalEvent,
+  ApprovalFilter,
+  ApprovalOptions,
+  ApprovalQuestion,
+  ApprovalStatus,
+  ApprovalStore,
+  ApprovalVerdict,
+  StoredApproval,
+} from "./registry/approval-types.js";
+export type { Approvals } from "./registry/approvals.js";
 export type { AuthorisedCall, CustomAuth } from "./registry/authorise.js";
 export { createRegistry } from "./registry/create-registry.js";
 export type { OutputMode } from "./registry/entry.js";
 export { buildEnv, type CallMap, type EnvOptions } from "./registry/env.js";
 export type { CallLimits, CallRate, CircuitBreaker, LimitStats, RegistryStats } from "./registry/limits.js";
-export type { RegisteredOperation } from "./registry/registration.js";
-export { OperationRegistry } from "./registry/registry.js";
-export type { RegistryOptions } from "./registry/registry-options.js";
-export { nodeScannerFS, type OperationManifest, type ScannerFS, scanOperations } from "./registry/scanner.js";
-export type { SpillOptions } from "./registry/spills.js";
-export { subscribe } from "./registry/subscribe.js";
 export type {
   AccessReport,
   CallKind,
@@ -81,7 +91,13 @@ export type {
   MiddlewareCall,
   MiddlewareNext,
   RegistryEvents,
-} from "./registry/watch-types.js";
+} from "./registry/observer-types.js";
+export type { RegisteredOperation } from "./registry/registration.js";
+export { OperationRegistry } from "./registry/registry.js";
+export type { RegistryOptions } from "./registry/registry-options.js";
+export { nodeScannerFS, type OperationManifest, type ScannerFS, scanOperations } from "./registry/scanner.js";
+export type { SpillOptions } from "./registry/spills.js";
+export { subscribe } from "./registry/subscribe.js";
 export type { ValueError } from "./schema/compiled.js";
 export { registerFormats } from "./schema/formats.js";
 export { FromSchema } from "./schema/from-schema.js";

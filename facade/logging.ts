@@ -1,5 +1,5 @@
 import { getLogger } from "@logtape/logtape";
-import { emitWarning } from "./border/host.js";
+import { emitWarning } from "./interop/host.js";
 
 /** Follows a warning that is emitted once. */
 const MORE = "Configure a LogTape sink for the category operations: without one, no further failure is shown";

@@ -1,635 +1,673 @@
-/**
- * What the compiled addon exports (see `src/` at the top of the repository). Written by hand;
- * `__test__/native-boundary.test.mjs` holds each signature against the Rust source.
- */
-export interface NativeBinding {
-  readonly Runtime: new (
-    makeError: (code: string, message: string, details?: string | null) => Error,
-    writeLog: (level: string, module: string, message: string, properties: string) => void,
-  ) => Runtime;
-  /** A compiled schema, from the encoding of `schema/encode.ts`. */
-  readonly Schema: new (
-    runtime: Runtime,
-    encoded: string,
-    options?: string,
-  ) => Schema;
-  /** An OpenAPI document, from JSON or YAML. `uri` is where it came from. */
-  readonly OpenApiDocument: new (
-    runtime: Runtime,
-    text: string,
-    uri?: string,
-  ) => OpenApiDocument;
-  /** What was made of a document; `OpenApiDocument.importWith` makes it. */
-  readonly OpenApiImport: new (
-    never: never,
-  ) => OpenApiImport;
-  /** The same as the constructor, off the JavaScript thread. */
-  readOpenApiDocument(runtime: Runtime, bytes: Uint8Array, uri: string): Promise<OpenApiDocument>;
-  /** A text in JSON or YAML that is no OpenAPI document, as JSON. */
-  readSettings(runtime: Runtime, text: string): string;
-  /** Where native code leaves what it has for us; `wake` is called when there is something to take. */
-  readonly Mailbox: new (
-    wake: () => void,
-  ) => Mailbox;
-  /** The channels of a Redis. */
-  readonly RedisBus: new (
-    runtime: Runtime,
-    mailbox: Mailbox,
-    options: string,
-  ) => RedisBus;
-  /** Whether a text has a format; nothing for a format that the engine does not know. */
-  checkFormat(name: string, text: string): boolean | null;
-  knownFormats(): string[];
-  /** JSON Schema's `multipleOf`, exact in decimals. */
-  isMultiple(value: number, divisor: number): boolean;
-  /** JSON: the UTF-16 units that are not read; and in turn data, type (null: `message`) and id (null: as
-   * before) of each event. */
-  parseSSEFrames(runtime: Runtime, text: string): string;
-  /** The requests of one import; `settings` is JSON. */
-  readonly HttpService: new (
-    runtime: Runtime,
-    mailbox: Mailbox,
-    settings: string,
-    imported?: OpenApiImport | null,
-    documentUrl?: string | null,
-  ) => HttpService;
-  /** An open stream; `HttpService.open` makes it. */
-  readonly HttpStream: new (
-    never: never,
-  ) => HttpStream;
-  /** A call or a stream that JavaScript drives; `HttpService.drive` makes it. */
-  readonly HttpMachine: new (
-    never: never,
-  ) => HttpMachine;
-  /** Files of large results; `settings` is JSON. */
-  readonly SpillStore: new (
-    runtime: Runtime,
-    settings: string,
-  ) => SpillStore;
-  /** A file that is written; `SpillStore.begin` makes it. */
-  readonly SpillWriter: new (
-    never: never,
-  ) => SpillWriter;
-  /** One MCP server. */
-  readonly McpClient: new (
-    runtime: Runtime,
-    mailbox: Mailbox,
-    name: string,
-    config: string,
-  ) => McpClient;
-  /** `options` and everything else that is text is JSON. */
-  connectNats(runtime: Runtime, mailbox: Mailbox, options: string): Promise<NatsConnection>;
-  readonly NatsConnection: abstract new () => NatsConnection;
-  /** `options` and everything else that is text is JSON. */
-  connectHub(runtime: Runtime, mailbox: Mailbox, options: string): Promise<HubConnection>;
-  readonly HubConnection: abstract new () => HubConnection;
-  readonly HubPeer: abstract new () => HubPeer;
-  /** A schema (JSON) in the dialect of a target for tools. Throws when nothing can be said in it. */
-  readonly ToolProjection: new (
-    runtime: Runtime,
-    schema: string,
-    target: string,
-  ) => ToolProjection;
-  /** Names of tools, from ids or from names that were chosen. */
-  toolNames(runtime: Runtime, ids: string[], chosen: (string | undefined)[], target: string): string[];
-  /** The longest description of a tool, in characters. */
-  toolDescriptionLimit(runtime: Runtime, target: string): number | null;
-  /** A text within a number of bytes; nothing if it is. */
-  shortenedText(text: string, isJson: boolean, max: number): string | null;
-  /** A message without stack lines and without what looks like a secret. */
-  messageForModel(message: string): string;
-  /** Operations that can be searched for. */
-  readonly ToolCatalogue: new (
-    runtime: Runtime,
-  ) => ToolCatalogue;
-  /** The schemas of an operation (JSON), read once. */
-  readonly ToolSchemas: new (
-    input: string,
-    output: string,
-  ) => ToolSchemas;
-  /** TypeScript declarations within a number of tokens; with `isThorough` one operation may use them all. */
-  readonly ToolDeclarations: new (
-    runtime: Runtime,
-    budget: number,
-    isThorough: boolean,
-  ) => ToolDeclarations;
-  /** A registry that runs natively; `output` is that of `RegistryOptions`. */
-  readonly NativeRegistry: new (
-    runtime: Runtime,
-    output: string,
-  ) => NativeRegistry;
-  /** Limits that were set in one place; `settings` is JSON (`registry/limits.ts`). */
-  readonly Limiter: new (
-    runtime: Runtime,
-    settings: string,
-  ) => Limiter;
-  /** The limits of one operation; calls that had to wait are told through the mailbox. */
-  readonly CallGate: new (
-    runtime: Runtime,
-    mailbox: Mailbox,
-    operationId: string,
-    first: Limiter,
-    second: Limiter | undefined,
-    third: Limiter | undefined,
-  ) => CallGate;
-  /** The OpenAPI document of operations (`serve/describe-http.ts`), as JSON. `about` says what else is in it, `shown` which
-   * operations, `identity` for whom. */
-  openApiOf(
-    runtime: Runtime,
-    operations: string,
-    about: string,
-    shown: string[],
-    identity?: string | null,
-  ): string;
-  /** The status that the HTTP door answers a failed call with; nothing where it closes the connection. `error` and the errors that the
-   * operation declares are JSON. */
-  httpStatusOfFailure(runtime: Runtime, error: string, declared: string, hasIdentity: boolean): number | null;
-  /** Whether an operation can be a resource of MCP at this address. */
-  isResourceUri(uri: string): boolean;
-  /** The same for a call that has not failed. */
-  httpStatusOfAnswer(upstream: number | undefined | null, isToolError: boolean, hasContent: boolean): number;
-  /** A registry that is served; `options` is JSON (`serve/options.ts`). */
-  readonly RegistryServer: new (
-    runtime: Runtime,
-    mailbox: Mailbox,
-    registry: NativeRegistry,
-    options: string,
-  ) => RegistryServer;
-  /** The native state machine of pending requests, step by step. In test builds only. */
-  readonly CallMachine?: new (
-    maxWaiting: number,
-  ) => CallMachine;
-  /** Calls of a native registry with scripted handlers. In test builds only. */
-  readonly RegistryHooks?: new (
-    runtime: Runtime,
-  ) => RegistryHooks;
-  /** In test builds only. */
-  readonly TestHooks?: new (
-    runtime: Runtime,
-  ) => TestHooks;
-}
+// Generated by scripts/native-binding.mjs from the #[napi] items in src/, when the addon is built for tests. Types that
+// napi-derive cannot know are given there: ts_arg_type, ts_return_type. CallMachine, RegistryHooks and TestHooks are in test
+// builds only.
 
-export interface Runtime {
-  /** The version of the package that the binary was built for. */
-  readonly version: string;
-  /** Whether JavaScript sends requests itself, with a global `fetch` that somebody replaced. */
-  setHostSending(isSending: boolean): void;
-}
-
-/** Where large results go. */
-export interface SpillStore {
-  begin(): SpillWriter;
-}
-
-/** A file that is written. One that is not finished is removed. */
-export interface SpillWriter {
-  /** The next piece may follow when the promise is fulfilled. */
-  write(piece: string | Uint8Array): Promise<void>;
-  /** JSON: `spill` for the envelope, and the `preview`. */
-  finish(contentType: string, isText: boolean): Promise<string>;
-  abandon(): void;
-}
-
-/** Limits that were set in one place. */
-export interface Limiter {
-  /** JSON: what runs, waits and was refused. */
-  stats(): string;
-}
+export type NativeBinding = typeof import("./native-binding.js");
 
 /** The limits of one operation, as calls meet them. */
-export interface CallGate {
-  /** The ticket of a call, negative if it has to wait. The bits of `covered` are limiters that do not concern it. Throws when
-   * the call is refused. */
-  enter(call: number, caller: string, covered: number, deadline: number | undefined): number;
-  /** The call is over, or waits no longer. */
+export declare class CallGate {
+  /** One to three limiters. The decisions about calls that had to wait go to the mailbox, by the number that they came with. */
+  constructor(runtime: Runtime, mailbox: Mailbox, operationId: string, first: Limiter, second?: Limiter | undefined | null, third?: Limiter | undefined | null);
+  /**
+   * A call wants to begin: its ticket, negative if it has to wait. Limiters whose bit is set in `covered` do not concern
+   * it. Throws when it is refused.
+   */
+  enter(call: number, caller: string, covered: number, deadline?: number | undefined | null): number;
+  /** A call is over, and its source works; or it waits no longer. */
   leave(ticket: number): void;
-  /** The call has failed. `details` is JSON. */
-  fail(ticket: number, code: string, details: string | undefined, isOver: boolean): void;
+  /** A call has failed, and may be over. `details` is JSON: what its error says. */
+  fail(ticket: number, code: string, details: string | undefined | null, isOver: boolean): void;
   /** A stream has had its first event. */
   works(ticket: number): void;
   /** The call has ended; its handler has not. */
   abandon(ticket: number): void;
 }
 
-/** The native twin of a registry. Specs are JSON (`registry/native-twin.ts`). */
-export interface NativeRegistry {
-  /** An operation whose calls go to JavaScript. */
-  setHost(spec: string): void;
-  /** An imported HTTP operation (`NativeSchemas` in `registry/native-handler.ts`). */
-  setHttp(
-    spec: string,
-    input: Schema | undefined,
-    output: Schema | undefined,
-    own: number,
-    service: HttpService,
-    imported: OpenApiImport,
-    index: number,
-    spills: SpillStore | undefined,
-  ): void;
-  /** A tool of an MCP server. */
-  setMcp(
-    spec: string,
-    input: Schema | undefined,
-    output: Schema | undefined,
-    client: McpClient,
-    tool: string,
-    spills: SpillStore | undefined,
-  ): void;
-  /** An operation of a peer, and what it is called there. */
-  setPeer(
-    spec: string,
-    input: Schema | undefined,
-    output: Schema | undefined,
-    peer: HubPeer,
-    operationId: string,
-  ): void;
-  remove(id: string): void;
-  /** The limits of an operation, before it is told of; nothing if it has none. */
-  limit(id: string, gate: CallGate | undefined): void;
-  /** The formats that users have registered with TypeBox. */
-  setHostFormats(names: string[]): void;
-  /** Has calls told that are done without JavaScript (`WANTS` in `registry/native-reports.ts`); the first `look` is called when
-   * there is something to take. */
-  report(wants: number, look: () => void): void;
-  takeReports(): string | null;
+/** `PendingRequests`, step by step. What is to be done after a step is returned as JSON. */
+export declare class CallMachine {
+  /** No requests. */
+  constructor(maxWaiting: number);
+  /** A request is to be sent. `limit` is a deadline, or for a stream the longest silence. */
+  open(now: number, id: string, operationId: string, parent: string | undefined | null, isStream: boolean, limit?: number | undefined | null): string;
+  /** An event has arrived. */
+  answer(now: number, id: string, event: string): string;
+  /** The consumer of a stream asks for its next event. */
+  ask(now: number, id: string): string;
+  /** A request is ended from here. */
+  abort(id: string): string;
+  /** The caller's own signal ends a request. */
+  cancel(id: string): string;
+  /** The consumer of a stream leaves. */
+  leave(id: string): string;
+  /** Time has passed. */
+  tick(now: number): string;
+  /** When there is something to do next. */
+  nextDue(): number | null;
+  /** How many requests are pending. */
+  count(): number;
 }
 
-/** A compiled schema. Live values are walked with the help of `callbacks` (`schema/live-callbacks.ts`). */
-export interface Schema {
-  /** How many steps the walk took, negative when the value does not pass. Never zero. `quickly`: a schema
-   * that may come from outside gets a part of its allowance only. */
-  check(value: unknown, callbacks: object, quickly: boolean): number;
-  /** One node of the schema, for emitted code, which says how much work is left. What comes back is the work
-   * that it took, negative when the value does not pass, 0 where TypeBox would throw; so in the next ones. */
-  checkPart(value: unknown, callbacks: object, node: number, work?: number): number;
-  isUnique(array: unknown, callbacks: object, work?: number): number;
-  isDistinct(array: unknown, callbacks: object, work?: number): number;
-  equals(value: unknown, callbacks: object, constant: number, work?: number): number;
-  matches(pattern: number, text: string, work?: number): number;
-  hasFormat(format: number, text: string, work?: number): number;
-  /** Throws what emitted code says when its allowance is used up. */
-  tooMuchWork(): never;
-  /** JSON: paths and messages in turn. `refused`: it is known that the value does not pass. */
-  errors(value: unknown, callbacks: object, max: number, refused: boolean): string;
-  /** The value, JSON (paths and notes in turn), and how many steps a check of the result took. Where nothing was changed or
-   * noted, the steps alone. */
-  normalise(
-    value: unknown,
-    callbacks: object,
-    mode: "normalise" | "keep" | "strict",
-    keepsRoot: boolean,
-  ): number | [unknown, string, number];
-  /** JSON (`EmittedSource` in `schema/emitted.ts`); nothing when the walk must serve. */
-  emit(what: "check" | "exact"): string | null;
-  /** JSON (`Stencil` in `schema/stencil.ts`); nothing when there is none. */
-  stencil(): string | null;
-  format(id: number): string | null;
-  pattern(id: number): string | null;
-  checkJson(text: string): boolean;
-  errorsJson(text: string, max: number): string;
-}
-
-export interface OpenApiDocument {
-  /** Files that it refers to and that are not there yet. */
-  missingFiles(): string[];
-  addFile(uri: string, bytes: Uint8Array): void;
-  /** JSON: the operations that have one of the methods (`OpenAPICandidate` in `openapi/config.ts`). */
-  offers(methods: string[]): string;
-  /** The choices are JSON (`ImportChoices` in `openapi/choices.ts`). */
-  importWith(choices: string): OpenApiImport;
-}
-
-export interface OpenApiImport {
-  /** JSON: the operations without their schemas. */
-  heads(): string;
-  /** JSON Schema of the operation at this place in the list. */
-  inputSchema(index: number): string;
-  /** The names of its properties and what is said about them: a part of the input schema. */
-  inputOutline(index: number): string;
-  outputSchema(index: number): string;
-  /** Whether its operations have namespaces of their own. */
-  hasNamespaces(): boolean;
-  /** JSON: how the operation at this place in the list is called (`RequestPlan` of `crates/operations-http/src/message/plan.rs`). */
-  request(index: number): string;
-  /** JSON: `OpenAPIReportEntry[]` of `openapi/types.ts`. */
-  report(): string;
-}
-
-export interface Mailbox {
-  /** JSON, and what goes beside it (`border/inbox.ts`); nothing when nothing is there. */
-  take(): string | [string, ...(string | ArrayBuffer)[]] | null;
-}
-
-export interface HttpService {
-  /** Nothing without a body; else `json`, `parts` or `other`, a space, and the property that holds it. */
-  bodyOf(index: number): string | null;
-  /** The result arrives under `id`. */
-  call(
-    id: number,
-    index: number,
-    input: string,
-    body: string | undefined,
-    blobs: Uint8Array[] | undefined,
-    headers: string | undefined,
-    spills: SpillStore | undefined,
-  ): void;
-  open(
-    id: number,
-    index: number,
-    input: string,
-    body: string | undefined,
-    blobs: Uint8Array[] | undefined,
-    headers: string | undefined,
-  ): HttpStream;
-  fetchText(id: number, url: string, headers: string, withAuth: boolean): void;
-  drive(
-    index: number,
-    input: string,
-    body: string | undefined,
-    blobs: Uint8Array[] | undefined,
-    headers: string | undefined,
-    isStream: boolean,
-  ): HttpMachine;
-  /** The URL that a call goes to, for those who watch: without secrets, as far as they can be known. */
-  target(
-    index: number,
-    input: string,
-    body: string | undefined,
-    blobs: Uint8Array[] | undefined,
-    headers: string | undefined,
-  ): string | null;
-  driveText(url: string, headers: string, withAuth: boolean): HttpMachine;
-  cancel(id: number): void;
-  close(): void;
-}
-
-export interface HttpStream {
-  take(): string | number;
-  head(): string;
-  /** As a mailbox would have it. */
-  failure(): string | [string, ...(string | ArrayBuffer)[]] | null;
-  close(): void;
-}
-
-/** Says what to do next, as a number (`STEP` in `openapi/fetch-driver.ts`), and is told what came of it. */
-export interface HttpMachine {
+/** A running call or stream. */
+export declare class HttpMachine {
+  private constructor();
+  /** What to do next. */
   step(): number;
-  /** Milliseconds until `tick` is to be called, whatever else happens. */
+  /** Milliseconds until `tick` is to be called, whatever else happens; nothing for never. */
   wait(): number | null;
-  /** JSON: method, url, headers. */
+  /** The request, as JSON: method, url, headers. */
   request(): string;
+  /** Its body: a text, bytes, or nothing. */
   body(): string | Uint8Array | null;
-  /** `headers` is a JSON list of pairs. */
+  /** A response has begun; `headers` is a JSON list of pairs. */
   head(status: number, reason: string, headers: string): number;
+  /** A piece of its body. */
   chunk(piece: Uint8Array): number;
+  /** The end of its body. */
   end(): number;
-  failed(why: string, code: string | undefined): number;
+  /**
+   * The network has failed, as far as is known. How far the request got is not known, so the
+   * worst is assumed.
+   */
+  failed(why: string, code?: string | undefined | null): number;
+  /** The time of `wait` is over. */
   tick(): number;
+  /** The caller has gone. */
   cancel(): number;
-  /** Of a call: its result, as a mailbox would have it. */
+  /** The result of a call, as a mailbox would have it. */
   outcome(): string | [string, ...(string | ArrayBuffer)[]];
-  /** The same of a document. */
+  /** The result of a call for a document, in the same way. */
   textOutcome(): string | [string, ...(string | ArrayBuffer)[]];
-  /** Of a stream: what `HttpStream` has. */
+  /** What comes next of a stream: a batch, or a number that says what else. */
   take(): string | number;
+  /** After `take`: what an envelope says about the response, as JSON. */
   takenHead(): string;
+  /** After `take`: why the stream has failed. */
   takenFailure(): string | [string, ...(string | ArrayBuffer)[]] | null;
 }
 
-/** One MCP server. Requests have numbers, which the caller gives. The mailbox has their results and signs of
- * progress, questions (`{ kind, question }`), and the newest `tools`. */
-export interface McpClient {
-  connect(request: number): void;
-  call(
-    request: number,
-    tool: string,
-    input: string | undefined,
-    timeout: number | undefined,
-    left: number | undefined,
-    resetTimeoutOnProgress: boolean | undefined,
-    wantsProgress: boolean,
-    trace: string | undefined,
-    spills: SpillStore | undefined,
-  ): void;
-  /** Calls without options, sent together. Three lines for each: the request, the tool, and the input or nothing. */
-  callAll(calls: string): void;
-  /** Calls that follow may be sent together, by `release`. */
-  hold(): void;
-  release(): void;
-  query(request: number, what: string, name?: string, input?: string, timeout?: number): void;
-  close(request: number): void;
-  cancel(request: number): void;
-  answer(question: number, answer?: string, refusal?: string): void;
-  status(): string;
-}
-
-export interface RedisBus {
-  listen(eventType: string): void;
-  unlisten(eventType: string): void;
-  /** With a request id, a failure to send goes to the mailbox. */
-  publish(eventType: string, detail: string, requestId?: string): void;
+/** The requests of one import: its settings, its connections, its calls in flight. */
+export declare class HttpService {
+  /** `settings` is JSON. Nothing is opened before the first call. */
+  constructor(runtime: Runtime, mailbox: Mailbox, settings: string, imported?: OpenApiImport | undefined | null, documentUrl?: string | undefined | null);
+  /**
+   * How the body of an operation is to be encoded: `json`, `parts`, `other`, or nothing; then a
+   * space and the property of the input that holds it.
+   */
+  bodyOf(index: number): string | null;
+  /** Makes a call, whose result arrives under this id. With `spills`, a large body goes to a file. */
+  call(id: number, index: number, input: string, body?: string | undefined | null, blobs?: Array<Uint8Array> | undefined | null, headers?: string | undefined | null, spills?: SpillStore | undefined | null): void;
+  /** Fetches a text that is no operation: a document. The result has `data` and `url`, after redirects. */
+  fetchText(id: number, url: string, headers: string, withAuth: boolean): void;
+  /**
+   * Opens a stream. Its handle returns what comes; where it has nothing yet, the mailbox says under this id when to
+   * ask again.
+   */
+  open(id: number, index: number, input: string, body?: string | undefined | null, blobs?: Array<Uint8Array> | undefined | null, headers?: string | undefined | null): HttpStream;
+  /** A call, or a stream, for a driver in JavaScript. */
+  drive(index: number, input: string, body: string | undefined | null, blobs: Array<Uint8Array> | undefined | null, headers: string | undefined | null, isStream: boolean): HttpMachine;
+  /** The URL that a call goes to, for telemetry. */
+  target(index: number, input: string, body?: string | undefined | null, blobs?: Array<Uint8Array> | undefined | null, headers?: string | undefined | null): string | null;
+  /** The same for a text that is no operation. */
+  driveText(url: string, headers: string, withAuth: boolean): HttpMachine;
+  /** Ends a call. */
+  cancel(id: number): void;
+  /** Ends what is in flight and lets connections go. A later call makes new ones. */
   close(): void;
 }
 
-/** A connection to NATS. Payloads, outputs and details are JSON. */
-export interface NatsConnection {
-  readonly id: string;
-  /** One line for each call: id, operation id as JSON, deadline or nothing, payload; with tabs between them. */
-  callAll(calls: string): void;
-  subscribe(id: string, operationId: string, payload: string, idleTimeout: number | null): void;
-  abort(id: string): void;
-  cancel(id: string): void;
-  leave(id: string): void;
-  consumed(id: string, count: number): void;
-  pendingCount(): number;
-  /** `listed` is what is told of the operations, as JSON; those in `except` are not served. */
-  serve(
-    registry: NativeRegistry,
-    concurrency: number,
-    verifies: boolean,
-    listed: string,
-    except: string[],
-  ): Promise<void>;
-  /** What is told of the operations has changed. */
-  list(listed: string): void;
-  /** Whoever asks what is served was verified: an identity as JSON, or nobody. */
-  introduce(to: string, question: string, identity: string | null): void;
-  /** Whether a call that is about to begin is still wanted. */
-  begin(id: string): boolean;
-  /** The event loop has turned. */
-  turned(): void;
-  /** One line for each: an id, a tab and the answer as JSON; or an id alone, the work on which is over. */
-  answerAll(outcomes: string): void;
-  /** Whether a stream may go on at once. */
-  sendEvent(id: string, output: string): boolean;
-  fail(id: string, code: string, message: string, details: string | null, isInternal: boolean): void;
-  complete(id: string): void;
-  /** Who asks is JSON. */
-  discover(milliseconds: number, asking: string): Promise<string>;
-  stats(): string;
-  status(): string;
-  close(milliseconds: number): Promise<void>;
+/** An open stream. The connection is closed when it is collected, at the latest. */
+export declare class HttpStream {
+  private constructor();
+  /** What comes next: a batch, or a number that says what else. */
+  take(): string | number;
+  /** What an envelope says about the response, as JSON. */
+  head(): string;
+  /** Why the stream has failed. */
+  failure(): string | [string, ...(string | ArrayBuffer)[]] | null;
+  /** Closes the connection. */
+  close(): void;
 }
 
-/** The other end of a connection, to whoever calls it. Payloads are JSON. */
-export interface HubPeer {
-  /** One line for each call: id, operation id as JSON, deadline or nothing, payload; with tabs between them. */
+/** A spoke's connection to its hub. */
+export declare class HubConnection {
+  private constructor();
+  /** The hub, to call it. Answers go to the mailbox. */
+  peer(mailbox: Mailbox): HubPeer;
+  /**
+   * Serves the operations of a registry to the hub, within limits, which are JSON. What the native registry cannot do is
+   * asked of JavaScript.
+   */
+  serve(registry: NativeRegistry, limits: string): void;
+  /** Offers operations, each of which is JSON. Resolves to what the hub makes of it, as JSON. */
+  offer(operations: Array<string>): Promise<string>;
+  /** JavaScript is about to begin with a call. Says whether it is still wanted. */
+  begin(id: string): boolean;
+  /** Answers, as many as there are lines (`operations_core::call::submission`). */
+  answerAll(outcomes: string): void;
+  /** An event of a stream. Says whether it may go on at once. */
+  sendEvent(id: string, output: string): boolean;
+  /** The request has failed. */
+  fail(id: string, code: string, message: string, details: string | undefined | null, isInternal: boolean): void;
+  /** A stream is over. */
+  complete(id: string): void;
+  /** What was counted, as JSON. */
+  stats(): string;
+  /** Whether there is a connection, as JSON. */
+  status(): string;
+  /** Ends it, after what is being worked on, but not after more than so many milliseconds. */
+  close(milliseconds: number): Promise<undefined>;
+}
+
+/** The other end of a connection, for calls to it. */
+export declare class HubPeer {
+  private constructor();
+  /** Sends calls, as many as there are lines (`operations_core::call::submission`). */
   callAll(calls: string): void;
-  subscribe(id: string, operationId: string, payload: string, idleTimeout: number | null): void;
+  /** Sends a subscription. `payload` is that of `call.requested`. */
+  subscribe(id: string, operationId: string, payload: string, idleTimeout?: number | undefined | null): void;
+  /** Ends a request, as either side may. */
   abort(id: string): void;
+  /** Ends a request because its caller's signal says so. */
   cancel(id: string): void;
+  /** The consumer of a stream has left. */
   leave(id: string): void;
+  /** The consumer of a stream has read so many events. */
   consumed(id: string, count: number): void;
+  /** How many requests have no final answer. */
   pendingCount(): number;
-  /** What it serves, as a JSON list. */
+  /** What the other end serves, as a JSON list. */
   discover(): Promise<string>;
 }
 
-/** A spoke's connection to its hub. Outputs and details are JSON. */
-export interface HubConnection {
-  /** The hub, to call it. */
-  peer(mailbox: Mailbox): HubPeer;
-  /** The limits are JSON. */
-  serve(registry: NativeRegistry, limits: string): void;
-  /** Resolves to what the hub makes of it, as JSON. */
-  offer(operations: string[]): Promise<string>;
-  /** Whether a call that is about to begin is still wanted. */
-  begin(id: string): boolean;
-  /** One line for each: an id, a tab and the answer as JSON; or an id alone, the work on which is over. */
-  answerAll(outcomes: string): void;
-  /** Whether a stream may go on at once. */
-  sendEvent(id: string, output: string): boolean;
-  fail(id: string, code: string, message: string, details: string | null, isInternal: boolean): void;
-  complete(id: string): void;
+/** What one place in a configuration allows: a registry, an operation, an adapter. */
+export declare class Limiter {
+  /** `settings` is JSON (`Settings`). */
+  constructor(runtime: Runtime, settings: string);
+  /** What runs and waits, and what was refused, as JSON (`Stats`). */
   stats(): string;
-  status(): string;
-  close(milliseconds: number): Promise<void>;
 }
 
-/** A request and its answer. */
-export interface ServedExchange {
-  /** The head as JSON (`serve/handler.ts`); no body if it comes in pieces. Resolves to the head of the answer, as JSON. */
-  send(head: string, body?: Uint8Array | null): Promise<string>;
+/** Where native work leaves what it has for JavaScript. Each kind of such work is given one. */
+export declare class Mailbox {
+  /** `wake` is called when there is something to take. It does not keep the process alive; a waiting call does. */
+  constructor(wake: () => void);
+  /** What is there, as `facade/interop/inbox.ts` reads it; nothing when nothing is. */
+  take(): string | [string, ...(string | ArrayBuffer)[]] | null;
+}
+
+/** One MCP server. */
+export declare class McpClient {
+  /** A server that is described in JSON. */
+  constructor(runtime: Runtime, mailbox: Mailbox, name: string, config: string);
+  /** Connects. The answer is JSON: what is known about the server, and its tools. */
+  connect(request: number): void;
+  /** The tools of a server that is not connected, each as JSON. */
+  setKnownTools(tools: Array<string>): void;
+  /** Ends the connection. The next call makes a new one. */
+  stop(request: number): void;
+  /** Notifies the server that the roots have changed. */
+  rootsChanged(): void;
+  /**
+   * Calls a tool. The answer is the result as the server wrote it. `left` is the time to the caller's deadline. With `spills` the
+   * answer is `{ result, spill }`: a large result is in a file.
+   */
+  call(request: number, tool: string, arguments: string | undefined | null, timeout: number | undefined | null, left: number | undefined | null, resetTimeoutOnProgress: boolean | undefined | null, wantsProgress: boolean, trace?: string | undefined | null, spills?: SpillStore | undefined | null): void;
+  /**
+   * Calls tools without options, and sends them together. A call is three lines: the request, the name of the tool, and the
+   * arguments, or nothing if there are none. One crossing for all calls of a turn costs a fraction of one for each.
+   */
+  callAll(calls: string): void;
+  /** Calls that follow may be sent together, once [`McpClient::release`] says so. It must follow in the same turn. */
+  hold(): void;
+  /** Sends what waits to be sent. */
+  release(): void;
+  /** Sends another request than a tool call. */
+  query(request: number, what: string, name?: string | undefined | null, arguments?: string | undefined | null, timeout?: number | undefined | null): void;
+  /** Ends the connection and everything that belongs to it. */
+  close(request: number): void;
+  /** The caller does not wait for the answer any more. */
+  cancel(request: number): void;
+  /** Answers a request of the server, or refuses to. */
+  answer(question: number, answer?: string | undefined | null, refusal?: string | undefined | null): void;
+  /** What is known about the server, as JSON. */
+  status(): string;
+}
+
+/** The native mirror of a registry. */
+export declare class NativeRegistry {
+  /** `output` is what happens to outputs: `normalise`, `keep` or `off`. */
+  constructor(runtime: Runtime, output: string);
+  /** An operation whose calls go to JavaScript. `spec` is JSON (`OperationSpec`). */
+  setHost(spec: string): void;
+  /**
+   * An imported HTTP operation. A schema that is absent lets everything pass; the bits of `own` say that it is the
+   * operation's own, which are not compiled yet: 1 the input's, 2 the output's. `spills` is where large bodies go.
+   */
+  setHttp(spec: string, input: Schema | undefined | null, output: Schema | undefined | null, own: number, service: HttpService, operations: OpenApiImport, index: number, spills?: SpillStore | undefined | null): void;
+  /** A tool of an MCP server. A schema that is absent lets everything pass. */
+  setMcp(spec: string, input: Schema | undefined | null, output: Schema | undefined | null, client: McpClient, tool: string, spills?: SpillStore | undefined | null): void;
+  /** An operation of a peer, and what it is called there. A schema that is absent lets everything pass. */
+  setPeer(spec: string, input: Schema | undefined | null, output: Schema | undefined | null, peer: HubPeer, operationId: string): void;
+  /** Forgets an operation. */
+  remove(id: string): void;
+  /** Sets the limits of an operation, before it is announced; nothing if it has none. */
+  limit(id: string, gate?: CallGate | undefined | null): void;
+  /**
+   * Reports calls that run natively. `wants` says what of them (`operations_core::registry::Wants`); the first `look` that is
+   * given is called when there is something to take.
+   */
+  report(wants: number, look: () => void): void;
+  /** The reports that wait, as `facade/registry/native-reports.ts` reads it; nothing without any. */
+  takeReports(): string | null;
+  /** The formats that users have registered with TypeBox: only JavaScript can check them. */
+  setHostFormats(names: Array<string>): void;
+}
+
+/** A connection to NATS. */
+export declare class NatsConnection {
+  private constructor();
+  /** The id under which other connections know this one. */
+  get id(): string;
+  /** Sends calls, as many as there are lines (`operations_core::call::submission`). */
+  callAll(calls: string): void;
+  /** Sends a subscription. `payload` is that of `call.requested`. */
+  subscribe(id: string, operationId: string, payload: string, idleTimeout?: number | undefined | null): void;
+  /** Ends a request, as either side may. */
+  abort(id: string): void;
+  /** Ends a request because its caller's signal says so. */
+  cancel(id: string): void;
+  /** The consumer of a stream has left. */
+  leave(id: string): void;
+  /** The consumer of a stream has read so many events. */
+  consumed(id: string, count: number): void;
+  /** How many requests have no final answer. */
+  pendingCount(): number;
+  /**
+   * Serves the operations of a registry, so many calls at a time. What the native registry cannot do is asked of
+   * JavaScript; everything is, where JavaScript has to verify who calls.
+   */
+  serve(registry: NativeRegistry, concurrency: number, verifies: boolean, listed: string, except: Array<string>): Promise<undefined>;
+  /** The descriptions of operations have changed: a JSON list. */
+  list(listed: string): void;
+  /** JavaScript has verified a peer that asks what is served: an identity as JSON, or nothing. */
+  introduce(to: string, question: string, identity?: string | undefined | null): void;
+  /** JavaScript is about to begin with a call. Says whether it is still wanted. */
+  begin(id: string): boolean;
+  /** The event loop of JavaScript has turned. */
+  turned(): void;
+  /**
+   * Answers calls that are served and ends the work on them, as many as there are lines
+   * (`operations_core::call::submission`).
+   */
+  answerAll(outcomes: string): void;
+  /** Sends an event of a stream that is served. Says whether it may go on at once. */
+  sendEvent(id: string, output: string): boolean;
+  /** Fails a request that is served. */
+  fail(id: string, code: string, message: string, details: string | undefined | null, isInternal: boolean): void;
+  /** Ends a stream that is served. */
+  complete(id: string): void;
+  /** Which workers serve what an identity may call, as JSON. So is the identity. */
+  discover(milliseconds: number, asking: string): Promise<string>;
+  /** What was counted, as JSON. */
+  stats(): string;
+  /** Whether there is a connection, as JSON. */
+  status(): string;
+  /** Ends it, after what is being worked on, but not after more than so many milliseconds. */
+  close(milliseconds: number): Promise<undefined>;
+}
+
+/** A document that has been read. */
+export declare class OpenApiDocument {
+  /** Reads a text, JSON or YAML. `uri` is where it came from. */
+  constructor(runtime: Runtime, text: string, uri?: string | undefined | null);
+  /** The files that it refers to and that are not there yet. */
+  missingFiles(): Array<string>;
+  /** Takes in a file, under the address that `missingFiles` gave it. */
+  addFile(uri: string, bytes: Uint8Array): void;
+  /**
+   * The operations that have one of the methods, as a JSON list, for the user's own functions to
+   * be asked about.
+   */
+  offers(methods: Array<string>): string;
+  /** Makes operations of it; the choices are JSON. */
+  importWith(choices: string): OpenApiImport;
+}
+
+/** What was made of a document. */
+export declare class OpenApiImport {
+  private constructor();
+  /** The operations without their schemas, as a JSON list. */
+  heads(): string;
+  /** The input schema of the operation at this place in the list, as JSON. */
+  inputSchema(index: number): string;
+  /** The names of its properties, and what is said about them: a part of the input schema, as JSON. */
+  inputOutline(index: number): string;
+  /** The output schema of the operation at this place in the list, as JSON. */
+  outputSchema(index: number): string;
+  /** Whether its operations have namespaces of their own. */
+  hasNamespaces(): boolean;
+  /** How the operation at this place in the list is called, as JSON. */
+  request(index: number): string;
+  /** What became of each operation of the document, as a JSON list. */
+  report(): string;
+}
+
+/**
+ * Publishes events to the channels of a Redis, and listens to them. The connections end when it is closed or
+ * collected; they do not keep the process alive.
+ */
+export declare class RedisBus {
+  /** `options` are those of `createRedisEventTarget`, as JSON. */
+  constructor(runtime: Runtime, mailbox: Mailbox, options: string);
+  /** Events of this type have a listener from now on. */
+  listen(eventType: string): void;
+  /** Events of this type have no listeners any more. */
+  unlisten(eventType: string): void;
+  /** Sends an event. With a request id, a failure to do so goes to the mailbox. */
+  publish(eventType: string, detail: string, requestId?: string | undefined | null): void;
+  /** Ends the connections. */
+  close(): void;
+}
+
+/** Scripted operations of a native registry, and calls of them. */
+export declare class RegistryHooks {
+  /** Uses the errors of the given runtime. */
+  constructor(runtime: Runtime);
+  /** Registers an operation whose handler does what `metadata.script` of each call says. */
+  setScripted(registry: NativeRegistry, spec: string, input?: Schema | undefined | null, output?: Schema | undefined | null): void;
+  /**
+   * Does calls in turn. `events` are payloads of `call.requested`; the answer is JSON too: a list with
+   * `{ envelopes, error? }` for each call, or null for one that is left to JavaScript.
+   */
+  run(registry: NativeRegistry, events: Array<string>): Promise<string>;
+}
+
+/** A registry that is served. */
+export declare class RegistryServer {
+  /**
+   * What the native registry cannot do is asked of JavaScript, through the mailbox. `options` is JSON
+   * (`operations_serve::Options`).
+   */
+  constructor(runtime: Runtime, mailbox: Mailbox, registry: NativeRegistry, options: string);
+  /** Opens a port. Resolves to the URL. */
+  listen(host: string, port: number): Promise<string>;
+  /** A peer that is connected to the hub; nothing if it has left. Answers to its requests go to the mailbox. */
+  spoke(id: string, mailbox: Mailbox): HubPeer | null;
+  /** Closes the connection of a spoke. */
+  closeSpoke(id: string): void;
+  /** A request that JavaScript is about to bring. */
+  exchange(): ServedExchange;
+  /** Serves these operations only. */
+  showOnly(ids: Array<string>): void;
+  /** Has the MCP door offer these operations as well, which JavaScript does. Each is JSON (`OperationSpec`). */
+  addTools(specs: Array<string>): void;
+  /** Serves this one too, or not any more. */
+  show(id: string, isShown: boolean): void;
+  /** JavaScript is about to begin with a call. Says whether it is still wanted. */
+  begin(id: string): boolean;
+  /** Answers, as many as there are lines (`operations_core::call::submission`). */
+  answerAll(outcomes: string): void;
+  /** An event of a stream. Says whether it may go on at once. */
+  sendEvent(id: string, output: string): boolean;
+  /** The request has failed. */
+  fail(id: string, code: string, message: string, details: string | undefined | null, isInternal: boolean): void;
+  /** A call says how far it is: a JSON object. */
+  tellProgress(id: string, progress: string): void;
+  /** A call has a log line for its client: a JSON object. */
+  tellLog(id: string, line: string): void;
+  /** A call asks its client: a JSON list. Answers arrive as events. */
+  askClient(id: string, questions: string): void;
+  /** The resource at an address has changed: clients that are subscribed to it are notified. */
+  resourceUpdated(uri: string): void;
+  /**
+   * Speaks MCP over standard input and output, with a client that has this identity, which is JSON. Resolves when they
+   * are gone.
+   */
+  converse(identity?: string | undefined | null): Promise<undefined>;
+  /** A stream is over. */
+  complete(id: string): void;
+  /** What was counted, as JSON. */
+  stats(): string;
+  /** Ends it, after what is being worked on, but not after more than so many milliseconds. */
+  close(milliseconds: number): Promise<undefined>;
+}
+
+/** All native state of one JavaScript environment. The facade makes exactly one. */
+export declare class Runtime {
+  /**
+   * `makeError` builds the `CallError` that native failures are thrown as; `writeLog` receives
+   * native log lines.
+   */
+  constructor(makeError: (code: string, message: string, details?: string | null) => Error, writeLog: (level: string, module: string, message: string, properties: string) => void);
+  /**
+   * Whether JavaScript sends requests itself, because the user has put a `fetch` of their own in the place of the
+   * runtime's.
+   */
+  setHostSending(isSending: boolean): void;
+  /** The version of the package that this binary was built for. */
+  get version(): string;
+}
+
+/**
+ * A compiled schema. It holds no reference to anything in JavaScript: what it needs of the user's
+ * schema is passed into each call as `callbacks`.
+ */
+export declare class Schema {
+  /** Compiles a schema in the facade's encoding; the options, if any, are JSON. */
+  constructor(runtime: Runtime, encoded: string, optionsJson?: string | undefined | null);
+  /**
+   * Whether a live value passes, as a cost in steps: negative when it does not pass, never zero.
+   * With `quickly`, a schema that may come from outside gets only a part of its allowance.
+   */
+  check(value: unknown, callbacks: object, quickly: boolean): number;
+  /** Whether a live value passes one node of the schema, as a cost. */
+  checkPart(value: unknown, callbacks: object, node: number, work?: number | undefined | null): number;
+  /** TypeBox's `uniqueItems`, as a cost. */
+  isUnique(array: unknown, callbacks: object, work?: number | undefined | null): number;
+  /** JSON Schema's `uniqueItems`, as a cost. */
+  isDistinct(array: unknown, callbacks: object, work?: number | undefined | null): number;
+  /** JSON Schema's equality with a constant of the schema, by its id, as a cost. */
+  equals(value: unknown, callbacks: object, id: number, work?: number | undefined | null): number;
+  /**
+   * What is wrong with a live value: a JSON list of paths and messages in turn. `refused` says that it
+   * is known not to pass.
+   */
+  errors(value: unknown, callbacks: object, max: number, refused: boolean): string;
+  /**
+   * A live value in the declared shape: `[value, notes, steps]`, `notes` being JSON: a list of paths and
+   * sentences in turn, `steps` the work of checking the result. Where there is nothing to change and nothing to say,
+   * which is the usual case, `steps` alone.
+   */
+  normalise(value: unknown, callbacks: object, mode: 'normalise' | 'keep' | 'strict', keepsRoot: boolean): number | [unknown, string, number];
+  /**
+   * JavaScript for the check (`"check"`) or for "has exactly the declared shape" (`"exact"`), with
+   * what it must be given, as JSON. Nothing when the walk must serve.
+   */
+  emit(what: 'check' | 'exact'): string | null;
+  /** The stencil of the schema, as JSON, for `facade/schema/fast-check.ts`. Nothing when it has none. */
+  stencil(): string | null;
+  /** The name of a format by its id. */
+  format(id: number): string | null;
+  /** The source and the flags of a pattern by its id, as JSON. */
+  pattern(id: number): string | null;
+  /** Whether a pattern, by its id, matches a text, as a cost. */
+  matches(id: number, text: string, work?: number | undefined | null): number;
+  /**
+   * Whether a text has a format, by its id, as a cost. A format that the engine does not know says
+   * nothing.
+   */
+  hasFormat(id: number, text: string, work?: number | undefined | null): number;
+  /** What is thrown when emitted code has used up its allowance. */
+  tooMuchWork(): never;
+  /** Whether JSON text passes: the same schema on the other representation. */
+  checkJson(text: string): boolean;
+  /** What is wrong with JSON text, as `errors` returns it. */
+  errorsJson(text: string, max: number): string;
+}
+
+/** A request and its answer. It is given up when it is collected, at the latest. */
+export declare class ServedExchange {
+  private constructor();
+  /**
+   * Brings the request: its head as JSON, and its body, or nothing if that comes in pieces. Resolves to the head of the answer
+   * as JSON.
+   */
+  send(head: string, body?: Uint8Array | undefined | null): Promise<string>;
   /** A piece of the request. Resolves when another may come, to whether it is wanted. */
   push(piece: Uint8Array): Promise<boolean>;
   /** The request as a whole. */
   finish(body: Uint8Array): void;
+  /** Nothing more of the request comes; it is there as a whole, or not. */
   end(isWhole: boolean): void;
   /** The body of an answer that does not come in pieces. */
   whole(): Uint8Array | null;
-  /** The next piece of the answer. */
+  /** The next piece of the answer; nothing at its end. */
   next(): Promise<Uint8Array | null>;
+  /** The caller does not wait for the answer any more. */
   cancel(): void;
 }
 
-/** A registry that is served. Outputs and details are JSON. */
-export interface RegistryServer {
-  /** Somebody who is connected to the hub; null if they have left. Answers to what they are asked go to the mailbox. */
-  spoke(id: string, mailbox: Mailbox): HubPeer | null;
-  /** Closes the connection of a spoke. */
-  closeSpoke(id: string): void;
-  /** A request that we are about to bring. */
-  exchange(): ServedExchange;
-  /** Opens a port, and resolves to the URL. */
-  listen(host: string, port: number): Promise<string>;
-  /** Serves these operations only. */
-  /** Operations that the MCP door offers as well; each is JSON. */
-  addTools(specs: string[]): void;
-  showOnly(ids: string[]): void;
-  /** Serves this one too, or not any more. */
-  show(id: string, isShown: boolean): void;
-  /** Whether a call that is about to begin is still wanted. */
-  begin(id: string): boolean;
-  /** One line for each: an id, a tab and the answer as JSON; or an id alone, the work on which is over. */
-  answerAll(outcomes: string): void;
-  /** Whether a stream may go on at once. */
-  sendEvent(id: string, output: string): boolean;
-  fail(id: string, code: string, message: string, details: string | null, isInternal: boolean): void;
-  complete(id: string): void;
-  /** Says how far a call is: a JSON object. */
-  tellProgress(id: string, progress: string): void;
-  /** Has a log line for the client of a call: a JSON object. */
-  tellLog(id: string, line: string): void;
-  /** Asks the client of a call: a JSON list. Answers arrive as events. */
-  askClient(id: string, questions: string): void;
-  /** What is at an address is another. */
-  resourceUpdated(uri: string): void;
-  /** Speaks MCP over standard input and output, with somebody who has this identity, and resolves when they are gone. */
-  converse(identity: string | null): Promise<void>;
-  stats(): string;
-  close(milliseconds: number): Promise<void>;
+/** Where the files of one `spill` go. */
+export declare class SpillStore {
+  /** `settings` is JSON (`facade/registry/spills.ts`). */
+  constructor(runtime: Runtime, settings: string);
+  /** A new file. */
+  begin(): SpillWriter;
 }
 
-export interface ToolCatalogue {
-  /** A JSON list of entries (`crates/operations-tools/src/catalogue/mod.rs`). */
+/** A file that JavaScript writes. One that is not finished is removed with its object, or by `abandon`. */
+export declare class SpillWriter {
+  private constructor();
+  /** Writes a piece. The next one may follow when the promise is fulfilled. */
+  write(piece: string | Uint8Array): Promise<undefined>;
+  /** The file is complete. JSON: `spill` for the envelope, and the `preview`. */
+  finish(contentType: string, isText: boolean): Promise<string>;
+  /** Removes the file. */
+  abandon(): void;
+}
+
+/** Misbehaviour on request. */
+export declare class TestHooks {
+  /** Uses the error and log functions of the given runtime. */
+  constructor(runtime: Runtime);
+  /** Panics on the JavaScript thread. */
+  panicNow(message: string): void;
+  /** Panics on another thread. */
+  panicLater(message: string): Promise<undefined>;
+  /** Fails on the JavaScript thread. */
+  failNow(code: string, message: string, details?: string | undefined | null): void;
+  /** Fails on another thread. */
+  failLater(code: string, message: string, details?: string | undefined | null): Promise<undefined>;
+  /** Calls a function of the user's; what it throws must arrive as it is. */
+  callThrough(callback: () => unknown): unknown;
+  /** Writes a log line from a thread of its own. */
+  logFromThread(message: string): void;
+  /** The schema of an imported operation as the native mirror of a registry compiles it; nothing where anything passes. */
+  importedSchema(imported: OpenApiImport, index: number, isInput: boolean): Schema | null;
+  /** Is busy for a while, off the JavaScript thread. */
+  work(milliseconds: number): Promise<number>;
+}
+
+/** An index over operations. */
+export declare class ToolCatalogue {
+  /** An empty one. */
+  constructor(runtime: Runtime);
+  /** Takes operations in, or takes them in anew: a JSON list. */
   put(entries: string): void;
-  remove(ids: string[]): void;
-  /** A JSON list of `{ id, score }`. */
+  /** Forgets operations. */
+  remove(ids: Array<string>): void;
+  /** What matches a query, the best first: a JSON list of ids and scores. */
   search(question: string, limit: number): string;
-  /** Names; those of optional ones end with a question mark. */
-  parameters(id: string): string[] | null;
+  /** The names of an operation's parameters. */
+  parameters(id: string): Array<string> | null;
 }
 
-/** The schemas of an operation, read. */
-export interface ToolSchemas {
+/** TypeScript declarations of operations, within a number of tokens. */
+export declare class ToolDeclarations {
+  /** Nothing yet. */
+  constructor(runtime: Runtime, budget: number, hasComments: boolean);
+  /** Adds an operation. Returns whether there was room for it. */
+  add(id: string, description: string, isStream: boolean, schemas: ToolSchemas): boolean;
+  /** The text, with a word about how many operations are not in it. */
+  text(leftOut: number): string;
+}
+
+/** A schema in the dialect of a target, and the way back. */
+export declare class ToolProjection {
+  /** Projects a schema, which is JSON. Throws when no value that the target can express fits it. */
+  constructor(runtime: Runtime, schema: string, target: string);
+  /** The projected schema, as JSON. */
+  schema(): string;
+  /** What was lost: a JSON list of kinds, paths and messages. */
+  losses(): string;
+  /** Whether `restore` ever changes anything. */
+  restores(): boolean;
+  /** Whether the original takes no value at all; what is restored is then null. */
+  takesNothing(): boolean;
+  /** A JSON value in the shape of the projection, in the shape of the original. */
+  restore(value: string): string;
+  /** A model's arguments as it wrote them, in the shape of the original. */
+  readArguments(text: string): string;
+}
+
+/** The schemas of an operation, read once. */
+export declare class ToolSchemas {
+  /** Both are JSON. */
+  constructor(input: string, output: string);
   /** How much memory the texts take. */
   bytes(): number;
 }
 
-export interface ToolDeclarations {
-  /** Returns whether there was room. */
-  add(id: string, description: string, isStream: boolean, schemas: ToolSchemas): boolean;
-  text(leftOut: number): string;
-}
+/** Whether a text has a format that the engine knows; nothing when it does not know it. */
+export declare function checkFormat(name: string, text: string): boolean | null;
 
-/** A schema for a target. Everything is JSON. */
-export interface ToolProjection {
-  schema(): string;
-  losses(): string;
-  restores(): boolean;
-  takesNothing(): boolean;
-  restore(value: string): string;
-  readArguments(text: string): string;
-}
+/** Connects to a hub. What arrives goes to the mailbox; `options` is JSON (`operations_websocket::Options`). */
+export declare function connectHub(runtime: Runtime, mailbox: Mailbox, options: string): Promise<HubConnection>;
 
-/** What is to be done after a step is told as JSON. */
-export interface CallMachine {
-  open(
-    now: number,
-    id: string,
-    operationId: string,
-    parent: string | undefined,
-    isStream: boolean,
-    limit: number | undefined,
-  ): string;
-  answer(now: number, id: string, event: string): string;
-  ask(now: number, id: string): string;
-  abort(id: string): string;
-  cancel(id: string): string;
-  leave(id: string): string;
-  tick(now: number): string;
-  nextDue(): number | null;
-  count(): number;
-}
+/** Connects. What arrives goes to the mailbox. */
+export declare function connectNats(runtime: Runtime, mailbox: Mailbox, options: string): Promise<NatsConnection>;
 
-export interface RegistryHooks {
-  setScripted(
-    registry: NativeRegistry,
-    spec: string,
-    input: Schema | undefined,
-    output: Schema | undefined,
-  ): void;
-  run(registry: NativeRegistry, events: string[]): Promise<string>;
-}
+/** The status that the HTTP door answers a call with that has not failed. */
+export declare function httpStatusOfAnswer(upstream: number | undefined | null, isToolError: boolean, hasContent: boolean): number;
 
-/** Misbehaviour on request. */
-export interface TestHooks {
-  panicNow(message: string): void;
-  panicLater(message: string): Promise<void>;
-  failNow(code: string, message: string, details?: string): void;
-  failLater(code: string, message: string, details?: string): Promise<void>;
-  callThrough(callback: () => unknown): unknown;
-  logFromThread(message: string): void;
-  importedSchema(imported: OpenApiImport, index: number, isInput: boolean): Schema | null;
-  work(milliseconds: number): Promise<number>;
-}
+/**
+ * The status that the HTTP door answers a failed call with; nothing where it closes the connection. `error` is JSON, and so are
+ * the errors that the operation declares.
+ */
+export declare function httpStatusOfFailure(runtime: Runtime, error: string, declared: string, hasIdentity: boolean): number | null;
+
+/** JSON Schema's `multipleOf`, exact in decimals. */
+export declare function isMultiple(value: number, divisor: number): boolean;
+
+/** Whether an operation can be a resource of MCP at this address. */
+export declare function isResourceUri(uri: string): boolean;
+
+/** The names of the formats that the engine knows. */
+export declare function knownFormats(): Array<string>;
+
+/** A message without stack lines and without what looks like a secret. */
+export declare function messageForModel(message: string): string;
+
+/**
+ * The OpenAPI document of operations, as JSON. `operations` describes all of them, `about` says what the document says beside
+ * them, `shown` has the ids of those that are in it, and `identity` is whom it is for; all but the ids are JSON.
+ */
+export declare function openApiOf(runtime: Runtime, operations: string, about: string, shown: Array<string>, identity?: string | undefined | null): string;
+
+/** The finished events of a text, as JSON (`Frames::to_json`). */
+export declare function parseSSEFrames(runtime: Runtime, text: string): string;
+
+/** Reads a document off the JavaScript thread. */
+export declare function readOpenApiDocument(runtime: Runtime, bytes: Uint8Array, uri: string): Promise<OpenApiDocument>;
+
+/** A text in JSON or YAML that is no OpenAPI document, as JSON. */
+export declare function readSettings(runtime: Runtime, text: string): string;
+
+/** A text within a number of bytes; nothing if it is. */
+export declare function shortenedText(text: string, isJson: boolean, max: number): string | null;
+
+/** The longest description that a target takes, in characters. */
+export declare function toolDescriptionLimit(runtime: Runtime, target: string): number | null;
+
+/** A name for each operation: from its id, or from the name that was chosen for it. */
+export declare function toolNames(runtime: Runtime, ids: Array<string>, chosen: Array<string | undefined | null>, target: string): Array<string>;

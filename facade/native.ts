@@ -1,10 +1,12 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import type { NativeBinding } from "./native-binding.js";
 
 const PACKAGE = "@alkdev/operations";
 const PATH_VARIABLE = "OPERATIONS_NATIVE_PATH";
+/** Of what the system or a module says about a failure. In characters. */
+const LONGEST_REASON = 1_000;
 
 /** The platform packages by `process.platform` and `process.arch`. */
 const PLATFORMS: Record<string, readonly string[]> = {
@@ -50,7 +52,9 @@ function loadPackage(triple: string): Attempt {
 export function loadNative(): { native: NativeBinding; from: string } {
   const named = process.env[PATH_VARIABLE];
   if (named) {
-    const { native, error } = loadFile(resolve(named));
+    const { native, error } = isSpecialFile(named)
+      ? { error: "not a regular file" }
+      : loadFile(resolve(named));
     if (native !== undefined) return { native, from: `${PATH_VARIABLE}=${named}` };
     throw refused([`${PATH_VARIABLE}=${named}: ${reasonOf(error)}`]);
   }
@@ -97,7 +101,7 @@ function found(loaded: unknown): Attempt {
   return { error: new Error(`not the native binary of ${PACKAGE}`) };
 }
 
-/** Whether the C library of this system is musl. The report that knows takes milliseconds, so it is asked only where musl is
+/** Whether the C library of this system is musl. The report that knows takes milliseconds, so it is read only where musl is
  * installed at all, as it may be on a system with glibc. */
 function isMusl(): boolean {
   if (!["x86_64", "aarch64"].some((arch) => exists(`/lib/ld-musl-${arch}.so.1`))) return false;
@@ -105,10 +109,20 @@ function isMusl(): boolean {
   return report !== undefined && report.header?.glibcVersionRuntime === undefined;
 }
 
-/** Node 20 throws where its permission model does not allow a look. */
+/** Node 20 throws where its permission model does not allow to read it. */
 function exists(file: string): boolean {
   try {
     return existsSync(file);
+  } catch {
+    return false;
+  }
+}
+
+/** A pipe or a device: reading it might never end. */
+function isSpecialFile(file: string): boolean {
+  try {
+    const stats = statSync(file);
+    return !stats.isFile() && !stats.isDirectory();
   } catch {
     return false;
   }
@@ -121,8 +135,10 @@ function isAbsent(error: unknown): boolean {
   return isNotFound && String(message).includes(PACKAGE);
 }
 
+/** The first line, and not more than a screen shows of it. */
 function reasonOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).split("\n", 1).join("");
+  const [line = ""] = (error instanceof Error ? error.message : String(error)).split("\n", 1);
+  return line.length > LONGEST_REASON ? `${line.slice(0, LONGEST_REASON)}...` : line;
 }
 
 const where = `${platform}, Node-API ${process.versions.napi ?? "unknown"}`;

@@ -250,6 +250,24 @@ type KnownEnv<TOperations> = TOperations extends unknown
     }
   : never;
 
+/** For the compiler, which reads a handler before it knows the output schema: with this as an expected result, `true` is not widened
+ * to `boolean`. Nothing is inferred for `TLiteral`, so it is `never` by the time that the result is checked. */
+export type Literal =
+  | ""
+  | 0
+  | 0n
+  | boolean
+  | null
+  | undefined
+  | []
+  | readonly Literal[]
+  | { [name: string]: Literal };
+
+/** The environment of an operation that declares what it uses. */
+export type UsedEnv<TUses> = TUses extends true
+  ? OperationEnv
+  : KnownEnv<{ [N in keyof TUses]: { [K in keyof TUses[N]]: SignatureOf<TUses[N][K]> } }>;
+
 /**
  * A call map that knows the operations on the other side.
  *

@@ -1,6 +1,5 @@
 // The errors with which requests end. Worded as in `crates/operations-core/src/call/outcome.rs`.
 
-import { textOf } from "./border/text.js";
 import type { CallErrorEvent } from "./call/events.js";
 import {
   CallError,
@@ -10,6 +9,7 @@ import {
   looksInternal,
   markInternal,
 } from "./errors.js";
+import { textOf } from "./interop/text.js";
 
 export function errorOf({ code, message, details, isInternal: flag }: CallErrorEvent): CallError {
   const error = new CallError(textOf(code), textOf(message), details);
@@ -71,7 +71,7 @@ export function withoutResponse(operationId: string): CallError {
   );
 }
 
-/** `after` is how long the call had been under way, in milliseconds; nothing where it had not begun. */
+/** `after` is how long the call had been running, in milliseconds; `undefined` if it had not begun. */
 export function timedOut(operationId: string, deadline: number, after: number | undefined): CallError {
   const when = after === undefined ? "before it began" : `after ${Math.round(after)} ms`;
   return new CallError(

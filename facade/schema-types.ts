@@ -1,6 +1,6 @@
 // What a schema is to the type checker, whichever library made it, and what its values are.
 
-// biome-ignore lint/suspicious/noTsIgnore: optional. Where TypeBox 1.x is not installed this is `any`, and nobody can have a schema that would need it
+// biome-ignore lint/suspicious/noTsIgnore: optional. Where TypeBox 1.x is not installed this is `any`, and no schema can need it
 /** @ts-ignore */
 import type { Static as StaticOfTypeBox1 } from "typebox" with { "resolution-mode": "import" };
 

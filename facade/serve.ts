@@ -2,10 +2,21 @@ export { createHandler, type RegistryHandler, type RegistryHandlerOptions } from
 export type { AcceptSpoke, ServedHub, Spoke, SpokeAcceptance, SpokeEvent, Spokes } from "./serve/hub.js";
 export type { Identify, KeptIdentity, ServedRequest } from "./serve/identify.js";
 export type { OpenAPIInfo } from "./serve/info.js";
-export type { McpDoorOptions, McpResumeOptions, McpTaskOptions, McpTaskRedis } from "./serve/mcp-door.js";
+export type { JwtAlgorithm, JwtClaims, ServeJwt } from "./serve/jwt.js";
+export type {
+  MCPDoorOptions,
+  MCPResumeOptions,
+  MCPTaskOptions,
+  MCPTaskRedis,
+  McpDoorOptions,
+  McpResumeOptions,
+  McpTaskOptions,
+  McpTaskRedis,
+} from "./serve/mcp-door.js";
 export { type NodeListener, toNodeListener } from "./serve/node-listener.js";
 export type {
   ExplorerDoorOptions,
+  HTTPDoorOptions,
   HttpDoorOptions,
   HubDoorOptions,
   ServeCors,

@@ -111,6 +111,11 @@ const specProperties = {
       { description: "How many calls of it run, wait and begin" },
     ),
   ),
+  approval: Type.Optional(
+    Type.Union([Type.Literal("never"), Type.Literal("always")], {
+      description: "Whether a call needs the approval of a person",
+    }),
+  ),
   _meta: Type.Optional(
     Type.Record(Type.String(), Type.Unknown(), { description: "What an adapter wants to remember" }),
   ),
@@ -157,6 +162,8 @@ const operationContextSchema = Type.Object(
     env: Type.Optional(Type.Unknown({ description: "Other operations, by namespace and name" })),
     deadline: Type.Optional(Type.Number({ description: "Absolute time in Unix milliseconds" })),
     signal: Type.Optional(Type.Unknown({ description: "AbortSignal of the call" })),
+    approve: Type.Optional(Type.Unknown({ description: "Function that asks for an approval" })),
+    approval: Type.Optional(Type.String({ description: "Id of an approval that was granted for the call" })),
   },
   { description: "What a handler learns about its call" },
 );

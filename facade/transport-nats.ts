@@ -1,11 +1,13 @@
-export type { NatsCallMap } from "./nats/call-map.js";
 export {
   connectNats,
   type NatsAuth,
+  type NatsCallMap,
   type NatsCloseOptions,
+  type NatsEvent,
   type NatsOptions,
   type NatsServeOptions,
   type NatsStats,
+  type NatsStatus,
   type NatsTls,
   type NatsTransport,
 } from "./nats/connection.js";
@@ -16,4 +18,3 @@ export type {
   NatsOperationInfo,
   NatsWorkerInfo,
 } from "./nats/discovery.js";
-export type { NatsEvent, NatsStatus } from "./nats/status.js";

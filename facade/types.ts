@@ -1,8 +1,11 @@
 // `await using` in the declarations, for users whose `lib` does not have it.
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import type { TraceContext } from "./border/trace.js";
 import type { ResponseEnvelope } from "./envelope.js";
+import type { TraceContext } from "./interop/trace.js";
+import type { Literal, UsedEnv } from "./operation-types.js";
+import type { ApprovalQuestion } from "./registry/approval-types.js";
+import type { OutputMode } from "./registry/entry.js";
 import type { CallLimits } from "./registry/limits.js";
 import type {
   AnySchema,
@@ -170,7 +173,13 @@ export interface OperationContext extends OperationContextExtensions, CallerLine
   env?: OperationEnv;
   /** Milliseconds since 1970. */
   deadline?: number;
+  /** A deadline from now, in milliseconds: the caller's word for it. Handlers see the deadline. */
+  timeout?: number;
   signal?: AbortSignal;
+  /** Asks whether a call that needs an approval may be made. Nested calls use it too. Only `true` approves. */
+  approve?(question: ApprovalQuestion): boolean | Promise<boolean>;
+  /** The id of an approval that was granted for this call. */
+  approval?: string;
   /** The trace context that the caller of a served call sent. */
   trace?: TraceContext;
 }
@@ -188,6 +197,44 @@ export type OperationEnv = Record<
   // biome-ignore lint/suspicious/noExplicitAny: what an operation takes is known to its schema only
   Record<string, (input?: any) => Promise<ResponseEnvelope<any>>>
 >;
+
+/**
+ * What `_meta` of an operation may hold. A misspelt key of these is refused at registration; other keys are your own. Add
+ * types for them by declaration merging.
+ *
+ * @example
+ * ```ts
+ * const _meta: OperationMeta = { mcp: { task: true }, output: "strict", "acme.com/cost": 3 };
+ * ```
+ */
+export interface OperationMeta {
+  /** How the operation appears to MCP clients. */
+  mcp?: MCPMeta;
+  /** What happens to outputs that do not match the schema. */
+  output?: OutputMode;
+  [key: string]: unknown;
+}
+
+/**
+ * How an operation appears to MCP clients.
+ *
+ * @example
+ * ```ts
+ * const mcp: MCPMeta = { resource: { uri: "notes://pages/{number}" } };
+ * ```
+ */
+export interface MCPMeta {
+  /** Whether it is a tool, and under which name. */
+  tool?: boolean | { name?: string };
+  prompt?: boolean;
+  resource?: false | { uri: string; mimeType?: string };
+  /** Whether and when a call of it is a task. `after` is in milliseconds. */
+  task?: boolean | "optional" | "required" | { required?: boolean; after?: number };
+  /** What the client must be able to do. */
+  requires?: readonly string[];
+  /** By argument: words, or the id of an operation that has them. */
+  complete?: Readonly<Record<string, string | readonly string[]>>;
+}
 
 /**
  * An operation without its handler. The type arguments are the types of the two schemas (or, as
@@ -228,8 +275,12 @@ export interface OperationSpec<TInput = any, TOutput = any> {
   visibility?: "external" | "internal";
   /** Limits for this operation. */
   limits?: CallLimits;
+  /** What its handler calls. Clients do not see it. */
+  uses?: Uses | undefined;
+  /** `"always"`: each call needs the approval of a person, unless `RegistryOptions.approvals.decide` says otherwise. */
+  approval?: "never" | "always";
   /** Further settings and information, such as `_meta.mcp` and `_meta.output`. */
-  _meta?: Record<string, unknown>;
+  _meta?: OperationMeta;
 }
 
 /**
@@ -349,11 +400,42 @@ interface SpecDraft {
   errorSchemas?: readonly ErrorDefinition[] | undefined;
   visibility?: "external" | "internal" | undefined;
   limits?: CallLimits | undefined;
-  _meta?: Record<string, unknown> | undefined;
+  approval?: "never" | "always" | undefined;
+  _meta?: OperationMeta | undefined;
 }
 
 /**
- * An operation as `defineOperation` and `register` accept it: its handler fits its type and its schemas.
+ * An operation as it may be written, without its handler.
+ *
+ * @example
+ * ```ts
+ * type Draft = HandlerlessDraft<"demo", "greet", "query", typeof greet.inputSchema, typeof greet.outputSchema, never>;
+ * const idOf = ({ namespace, name }: Draft) => `${namespace}.${name}`;
+ * ```
+ */
+export interface HandlerlessDraft<
+  TNamespace extends string,
+  TName extends string,
+  TType extends OperationType,
+  TInput extends AnySchema,
+  TOutput extends AnySchema,
+  TUses extends Uses,
+  TErrors extends readonly ErrorDefinition[] = readonly ErrorDefinition[],
+> extends Omit<SpecDraft, "errorSchemas"> {
+  namespace: TNamespace;
+  name: TName;
+  type: TType;
+  inputSchema: TInput;
+  outputSchema: TOutput;
+  /** The operations that the handler calls, by namespace and name; or `true` for all, without types. Its context then always
+   * has `env`. Clients do not see it. */
+  uses?: TUses | undefined;
+  errorSchemas?: TErrors | undefined;
+}
+
+/**
+ * An operation as `defineOperation` and `register` accept it: its handler fits its type and its schemas. The last type argument
+ * helps the compiler, and is left out.
  *
  * @example
  * ```ts
@@ -368,14 +450,47 @@ export interface OperationDraft<
   TInput extends AnySchema,
   TOutput extends AnySchema,
   TContext extends OperationContext,
-> extends SpecDraft {
-  namespace: TNamespace;
-  name: TName;
-  type: TType;
-  inputSchema: TInput;
-  outputSchema: TOutput;
-  handler: (input: HandlerInput<TInput>, context: TContext) => Returned<HandlerOutput<TOutput>>[TType];
+  TUses extends Uses = never,
+  TLiteral extends Literal = never,
+  TErrors extends readonly ErrorDefinition[] = readonly ErrorDefinition[],
+> extends HandlerlessDraft<TNamespace, TName, TType, TInput, TOutput, TUses, TErrors> {
+  handler: (
+    input: HandlerInput<TInput>,
+    context: HandlerContext<TContext, TUses>,
+  ) =>
+    | Returned<HandlerOutput<TOutput>>[TType]
+    | Hidden<TLiteral>
+    | AsyncGenerator<Hidden<TLiteral>, void, unknown>;
 }
+
+/** Nothing is known of the errors of an operation that declares none. */
+type DeclaredErrors<TErrors> = [TErrors] extends [never] ? unknown : TErrors;
+
+/** The same type, from which nothing is inferred. */
+type Hidden<T> = [T][T extends unknown ? 0 : never];
+
+/**
+ * What `uses` holds: operations by namespace and name, or `true` for all of the registry.
+ *
+ * @example
+ * ```ts
+ * const uses: Uses = { demo: { greet } };
+ * ```
+ */
+export type Uses = true | { readonly [namespace: string]: { readonly [name: string]: AnyOperation } };
+
+/**
+ * The context of a handler whose operation declares what it `uses`.
+ *
+ * @example
+ * ```ts
+ * const hello = (context: HandlerContext<OperationContext, { demo: { greet: typeof greet } }>) =>
+ *   context.env.demo.greet({ name: "Ada" });
+ * ```
+ */
+export type HandlerContext<TContext extends OperationContext, TUses extends Uses> = [TUses] extends [never]
+  ? TContext
+  : Omit<TContext, "env"> & { env: UsedEnv<TUses> };
 
 /** What a handler returns, by the type of its operation. A table, because the compiler looks a key up faster than it
  * decides a condition. */
@@ -400,6 +515,7 @@ export interface AnyOperation extends SpecDraft {
   type: OperationType;
   inputSchema: AnySchema;
   outputSchema: AnySchema;
+  uses?: Uses | undefined;
   handler?: ((input: never, context: never) => unknown) | undefined;
 }
 
@@ -435,7 +551,10 @@ export interface DefinedOperation<
   TInput extends AnySchema,
   TOutput extends AnySchema,
   TContext extends OperationContext = OperationContext,
+  TErrors = unknown,
 > extends IOperationDefinition<TInput, TOutput, TContext> {
+  /** For the type checker only: the errors that it declares. */
+  readonly "~errors"?: TErrors;
   namespace: TNamespace;
   name: TName;
   type: TType;
@@ -467,8 +586,99 @@ export function defineOperation<
   TInput extends AnySchema,
   TOutput extends AnySchema,
   TContext extends OperationContext = OperationContext,
+  TUses extends Uses = never,
+  TLiteral extends Literal = never,
+  const TErrors extends readonly ErrorDefinition[] = never,
 >(
-  operation: OperationDraft<TNamespace, TName, TType, TInput, TOutput, TContext>,
-): DefinedOperation<TNamespace, TName, TType, TInput, TOutput, TContext> {
-  return operation as unknown as DefinedOperation<TNamespace, TName, TType, TInput, TOutput, TContext>;
+  operation: OperationDraft<TNamespace, TName, TType, TInput, TOutput, TContext, TUses, TLiteral, TErrors>,
+): DefinedOperation<
+  TNamespace,
+  TName,
+  TType,
+  TInput,
+  TOutput,
+  Extract<HandlerContext<TContext, TUses>, OperationContext>,
+  DeclaredErrors<TErrors>
+> {
+  return operation as never;
+}
+
+/**
+ * A `defineOperation` for the operations of one namespace. An operation may leave out its `version` (then that of the namespace, or
+ * `1.0.0`) and, if the namespace has access rules, its `accessControl`. Tags of both count.
+ *
+ * @example
+ * ```ts
+ * const defineTask = defineNamespace("tasks", { accessControl: { requiredScopes: ["tasks"] }, tags: ["work"] });
+ * const list = defineTask({
+ *   name: "list",
+ *   type: "query",
+ *   description: "All tasks",
+ *   inputSchema: Type.Object({}),
+ *   outputSchema: Type.Array(Type.String()),
+ *   handler: () => ["write"],
+ * });
+ * ```
+ */
+export function defineNamespace<
+  const TNamespace extends string,
+  TDefaults extends NamespaceDefaults = Record<never, never>,
+>(
+  namespace: TNamespace,
+  defaults?: TDefaults & NamespaceDefaults,
+): <
+  const TName extends string,
+  TType extends OperationType,
+  TInput extends AnySchema,
+  TOutput extends AnySchema,
+  TContext extends OperationContext = OperationContext,
+  TUses extends Uses = never,
+  TLiteral extends Literal = never,
+  const TErrors extends readonly ErrorDefinition[] = never,
+>(
+  operation: Omit<
+    HandlerlessDraft<TNamespace, TName, TType, TInput, TOutput, TUses, TErrors>,
+    "namespace" | "version" | "accessControl"
+  > &
+    Pick<OperationDraft<TNamespace, TName, TType, TInput, TOutput, TContext, TUses, TLiteral>, "handler"> & {
+      version?: string | undefined;
+    } & (TDefaults extends { accessControl: AccessRules }
+      ? { accessControl?: AccessRules | undefined }
+      : { accessControl: AccessRules }),
+) => DefinedOperation<
+  TNamespace,
+  TName,
+  TType,
+  TInput,
+  TOutput,
+  Extract<HandlerContext<TContext, TUses>, OperationContext>,
+  DeclaredErrors<TErrors>
+> {
+  const { version = "1.0.0", accessControl, tags } = { ...defaults };
+  return (operation) => {
+    const given = Object.fromEntries(Object.entries(operation).filter(([, value]) => value !== undefined));
+    const all = [...new Set([...(tags ?? []), ...(operation.tags ?? [])])];
+    return {
+      namespace,
+      version,
+      ...(accessControl && { accessControl }),
+      ...given,
+      ...(all.length > 0 && { tags: all }),
+    } as never;
+  };
+}
+
+/**
+ * What the operations of a namespace have in common.
+ *
+ * @example
+ * ```ts
+ * const defaults: NamespaceDefaults = { version: "2.0.0", accessControl: { requiredScopes: ["tasks"] } };
+ * const defineTask = defineNamespace("tasks", defaults);
+ * ```
+ */
+export interface NamespaceDefaults {
+  version?: string | undefined;
+  accessControl?: AccessRules | undefined;
+  tags?: readonly string[] | undefined;
 }

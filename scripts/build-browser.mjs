@@ -15,11 +15,12 @@ const out = join(root, "dist", "browser");
 /** The files of the facade that need Node or native code, and what stands in for them. */
 const COUNTERPARTS = new Map(
   [
-    ["border/host.ts", "host.ts"],
-    ["border/keep-alive.ts", "keep-alive.ts"],
-    ["registry/limited.ts", "limits.ts"],
+    ["interop/host.ts", "host.ts"],
+    ["interop/keep-alive.ts", "keep-alive.ts"],
+    ["registry/approval-folder.ts", "approval-folder.ts"],
+    ["registry/call-gate.ts", "limits.ts"],
     ["registry/limits.ts", "limits.ts"],
-    ["registry/native-twin.ts", "native-twin.ts"],
+    ["registry/native-mirror.ts", "native-mirror.ts"],
     ["registry/spills.ts", "spills.ts"],
     ["schema/compiled.ts", "compiled.ts"],
     ["schema/registries.ts", "registries.ts"],
@@ -133,14 +134,14 @@ function withoutNode(sources) {
         }
         return { path: COUNTERPARTS.get(file) ?? file, sideEffects: false };
       });
-      onResolve({ filter: /^(node:|zod$|@valibot\/)/ }, ({ path, importer, kind }) =>
+      onResolve({ filter: /^(node:|zod\/|@valibot\/)/ }, ({ path, importer, kind }) =>
         // The adapters load their libraries on demand; they are left out here, and the import with them.
         kind === "dynamic-import"
           ? { path, external: true }
           : {
               errors: [
                 {
-                  text: `${show(importer)} needs ${path}, which browsers do not have: put it into facade/border/host.ts, and its counterpart into facade/browser/host.ts`,
+                  text: `${show(importer)} needs ${path}, which browsers do not have: put it into facade/interop/host.ts, and its counterpart into facade/browser/host.ts`,
                 },
               ],
             },

@@ -2,7 +2,7 @@
 // tsc has written a file for each module before. Those that are in the bundle hand on what the bundle has, so that there is
 // one of everything, whichever file somebody loads.
 
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, posix, relative, sep } from "node:path";
 import { build } from "esbuild";
@@ -12,6 +12,25 @@ const require = createRequire(import.meta.url);
 const facade = join(root, "facade");
 const dist = join(root, "dist");
 const BUNDLE = "core.js";
+
+/** Classes of test builds. */
+const FOR_TESTS = ["CallMachine", "RegistryHooks", "TestHooks"];
+
+/** What the addon has to have, from the declarations: `Runtime`, `Runtime.version`. */
+function nativeNames() {
+  const source = readFileSync(join(facade, "native-binding.ts"), "utf8");
+  const functions = [...source.matchAll(/^export declare function (\w+)/gm)].map(([, name]) => name);
+  const classes = [...source.matchAll(/^export declare class (\w+) \{\n([\s\S]*?)^\}/gm)];
+  const members = classes
+    .filter(([, name]) => !FOR_TESTS.includes(name))
+    .flatMap(([, name, body]) => [
+      name,
+      ...[...body.matchAll(/^ {2}(?:get )?(\w+)\(/gm)]
+        .filter(([, member]) => member !== "constructor")
+        .map(([, member]) => `${name}.${member}`),
+    ]);
+  return [...functions, ...members];
+}
 
 const common = {
   bundle: true,
@@ -24,10 +43,11 @@ const common = {
   absWorkingDir: root,
   // package.json lists the files in dist/ that have side effects, and these are in facade/.
   ignoreAnnotations: true,
+  define: { NATIVE_NAMES: JSON.stringify(nativeNames().join(" ")) },
 };
 
 /** Files of their own, with what they load: the command line prints its help without anything else. */
-const APART = ["errors.ts", "border/nearest-name.ts"];
+const APART = ["errors.ts", "interop/nearest-name.ts"];
 
 export async function bundleNode() {
   const apart = new Set(await modulesOf(APART));

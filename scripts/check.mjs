@@ -35,7 +35,7 @@ import { runTests, testFiles } from "./unit-tests.mjs";
 
 /** The folders of `__test__/` that try what a crate or a folder of the facade does, where the name does not say so. */
 const TESTED_BY = {
-  border: ["border", "native-boundary", "logging"],
+  interop: ["interop", "native-boundary", "logging"],
   core: ["access", "errors", "registry", "shared-cases"],
   http: ["http", "sse"],
   registry: ["registry", "limits"],
@@ -149,7 +149,7 @@ if (isMain(import.meta.url)) {
   if (binding) clippy([...packages, "--package", "operations-napi"]);
   if (crates.length > 0) {
     heading("cargo test");
-    run("cargo", ["test", "--locked", ...packages]);
+    run("cargo", ["test", "--all-features", "--locked", ...packages]);
   }
   if (quick.length > 0) ensureAddon();
   if (facade || quick.length > 0) ensureFacade();

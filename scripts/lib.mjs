@@ -17,6 +17,7 @@ import {
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { bindingText } from "./native-binding.mjs";
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const windows = process.platform === "win32";
@@ -152,8 +153,13 @@ export function remapPaths(more = []) {
   return file;
 }
 
+/** What napi-derive says about the addon that is being compiled (.cargo/config.toml). */
+const typeDefinitions = join(root, "target", "type-def", "operations-napi");
+
 /** How cargo is called for the addon. */
 function addonBuild({ profile, features = [] }) {
+  // What is there afterwards is new.
+  rmSync(typeDefinitions, { force: true });
   const args = ["build", "--package", "operations-napi", "--profile", profile, "--locked"];
   if (profile === "release") args.push("--config", remapPaths());
   if (features.length > 0) args.push("--features", features.join(","));
@@ -244,6 +250,20 @@ export function installAddon(folder, options) {
   copyFileSync(join(folder, library), fresh);
   renameSync(fresh, join(root, addonFile()));
   stampAddon(options);
+  if (options?.features?.includes("test-hooks") && existsSync(typeDefinitions)) writeBinding();
+}
+
+/** Writes the declarations of what the addon exports. They are in the repository, so in CI they must be there already. */
+function writeBinding() {
+  const file = join(root, "facade", "native-binding.ts");
+  const text = bindingText(readFileSync(typeDefinitions, "utf8"));
+  if (readFileSync(file, "utf8") === text) return;
+  writeFileSync(file, text);
+  if (process.env.CI !== "true") return;
+  console.error(
+    "facade/native-binding.ts is not that of these sources. Commit what `npm run build:dev` writes",
+  );
+  process.exit(1);
 }
 
 /** Notes that the addon in the work tree was built from the sources that are there now. */
@@ -272,6 +292,7 @@ export function buildFacade() {
   rmSync(join(root, "dist"), { recursive: true, force: true });
   compile("facade");
   run(process.execPath, [join(root, "scripts", "bundle-node.mjs")]);
+  run(process.execPath, [join(root, "scripts", "build-worker.mjs")]);
   run(process.execPath, [join(root, "scripts", "write-esm-wrappers.mjs")]);
   run(process.execPath, [join(root, "scripts", "build-browser.mjs")]);
   buildExplorer();

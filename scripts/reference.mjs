@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 import { buildFacade, ensureInstalled, isMain, root } from "./lib.mjs";
 
 /** Makes the reference. Returns how many names it has, or throws with what TypeDoc complains about. */
-export async function makeReference({ check = false } = {}) {
+export async function makeReference({ check = false, folder = join(root, "target", "reference") } = {}) {
   const { Application, LogLevel, ReflectionKind } = await import("typedoc");
   const { exports, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   // The main entry first. The paths that export the same objects would only repeat it.
@@ -36,7 +36,7 @@ export async function makeReference({ check = false } = {}) {
   if (project === undefined || app.logger.hasErrors() || app.logger.hasWarnings()) {
     throw new Error(`TypeDoc has ${app.logger.errorCount} errors and ${app.logger.warningCount} warnings`);
   }
-  if (!check) await app.generateDocs(project, join(root, "target", "reference"));
+  if (!check) await app.generateDocs(project, folder);
   return project.getReflectionsByKind(ReflectionKind.All).filter(({ parent }) => parent?.parent === project)
     .length;
 }

@@ -4,6 +4,7 @@
 // if something grows. Needs a built addon; a broker that is not installed is left out, and that is said.
 
 import { randomInt } from "node:crypto";
+import { once } from "node:events";
 import { createServer } from "node:http";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { fileURLToPath } from "node:url";
@@ -78,7 +79,8 @@ endings.push(() => closeMCPClient(mcp));
 const registry = new OperationRegistry();
 registry.registerAll([
   local("echo", "query", (input) => input),
-  local("hang", "query", () => new Promise(() => {})),
+  // One that did not heed its signal would keep its permit.
+  local("hang", "query", (_, { signal }) => once(signal, "abort")),
   local("count", "subscription", async function* ({ to }) {
     for (let i = 0; i < to; i++) {
       // A generator that never waits would keep the thread, and whoever reads it, from everything else.

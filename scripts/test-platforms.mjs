@@ -42,7 +42,7 @@ const PROGRAMS = ["esm.mjs", "cjs.cjs", "both.mjs", "worker.mjs", "adapters.mjs"
 /** What depends on the platform, and needs no broker, no browser and no compiler. */
 const TESTS = [
   ...["access", "constants", "content-blocks", "envelopes", "error", "logging", "messages"],
-  ...["native-boundary", "processes", "border/", "call/", "http/", "hub/", "limits/", "mcp/", "openapi/"],
+  ...["native-boundary", "processes", "interop/", "call/", "http/", "hub/", "limits/", "mcp/", "openapi/"],
   ...["registry/", "schema/", "serve/", "sse/", "tools/", "transports/port", "transports/websocket"],
 ];
 

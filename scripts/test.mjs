@@ -58,7 +58,7 @@ ensureFacade();
 checkTypeTests({ oldCompiler: all });
 
 heading("cargo test");
-run("cargo", ["test", "--locked"]);
+run("cargo", ["test", "--all-features", "--locked"]);
 
 heading("unit tests");
 await runTests(testFiles("__test__").filter((file) => all || !isSlow(file)));

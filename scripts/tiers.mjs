@@ -5,6 +5,7 @@
 const SLOW = {
   "real documents": ["openapi/real-documents", "tools/documents", "tools/relevance"],
   "a browser": ["browser.test", "browser/chromium", "browser/suites", "explorer/browser", "hub/page"],
+  "thirty MCP servers": ["mcp/day"],
   "documentation and declarations": [
     "guides",
     "hover",

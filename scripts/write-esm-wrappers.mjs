@@ -18,6 +18,19 @@ const TRACED = (other) => `
 export const traced = () => import("./typebox-registries-${other}.mjs");
 `;
 const REGISTRIES = {
+  // Loads what may throw, before an ES module imports it: Node 20 ends the process then, even if the program catches what
+  // `import()` rejects with.
+  "load-first.mjs": `import { createRequire } from "node:module";
+
+if (process.version.startsWith("v20.") && process.versions.bun === undefined) {
+  try {
+    createRequire(import.meta.url)("./runtime.js");
+  } catch (error) {
+    // In a bundle there is no such file.
+    if (error.code !== "MODULE_NOT_FOUND") throw error;
+  }
+}
+`,
   // Bundlers need to see what is imported, and give a program the one copy that is in the bundle.
   "typebox-registries.mjs": `import { FormatRegistry, TypeRegistry } from "@sinclair/typebox";
 import registries from "./schema/registries.js";
@@ -26,11 +39,13 @@ registries.useTypeBox({ FormatRegistry, TypeRegistry });
 `,
   // Node 22.12 and above: `require` takes ES modules, so this can wait until somebody asks for a format or a kind. No top-level
   // `await` here, which would keep programs from requiring an ES module that imports this package.
-  "typebox-registries-sync.mjs": `import registries from "./schema/registries.js";
+  "typebox-registries-sync.mjs": `import "./load-first.mjs";
+import registries from "./schema/registries.js";
 
 registries.useEsModule(import.meta.resolve("@sinclair/typebox"));
 ${TRACED("async")}`,
-  "typebox-registries-async.mjs": `import registries from "./schema/registries.js";
+  "typebox-registries-async.mjs": `import "./load-first.mjs";
+import registries from "./schema/registries.js";
 
 let typebox;
 try {
@@ -52,7 +67,8 @@ for (const conditions of Object.values(exports)) {
   writeFileSync(
     join(root, conditions.import),
     [
-      'import "#typebox-registries";',
+      // The client checks no schemas, and is to stay small.
+      ...(implementation === "./dist/client.js" ? [] : ['import "#typebox-registries";']),
       `import implementation from "${implementation.replace("./dist/", "./")}";`,
       "",
       "export const {",

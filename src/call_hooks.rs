@@ -8,7 +8,7 @@ use operations_core::error::CallError;
 use operations_core::lock::locked;
 use serde_json::{Value, json};
 
-/// `PendingRequests`, step by step. What is to be done after a step is told as JSON.
+/// `PendingRequests`, step by step. What is to be done after a step is returned as JSON.
 #[napi]
 pub struct CallMachine {
     requests: Mutex<PendingRequests>,
@@ -79,7 +79,7 @@ impl CallMachine {
         })
     }
 
-    /// Somebody here ends a request.
+    /// A request is ended from here.
     #[napi(catch_unwind)]
     pub fn abort(&self, id: String) -> String {
         self.step(|requests| requests.abort(&id))
@@ -118,12 +118,12 @@ impl CallMachine {
 
     fn step(&self, step: impl FnOnce(&mut PendingRequests) -> Vec<Effect>) -> String {
         let mut requests = locked(&self.requests);
-        let effects: Vec<Value> = step(&mut requests).iter().map(told).collect();
+        let effects: Vec<Value> = step(&mut requests).iter().map(effect_json).collect();
         Value::Array(effects).to_string()
     }
 }
 
-fn told(effect: &Effect) -> Value {
+fn effect_json(effect: &Effect) -> Value {
     match effect {
         Effect::Resolve(id) => json!(["resolve", &**id]),
         Effect::Deliver(id) => json!(["deliver", &**id]),

@@ -9,8 +9,8 @@ use operations_tools::catalogue::{Catalogue, Entry};
 use operations_tools::declarations::{Declarations, Described, SchemaText};
 use serde_json::json;
 
-use crate::border::bridge::Bridge;
-use crate::border::runtime::Runtime;
+use crate::interop::bridge::Bridge;
+use crate::interop::runtime::Runtime;
 
 /// An index over operations.
 #[napi]
@@ -58,7 +58,7 @@ impl ToolCatalogue {
         })
     }
 
-    /// What answers a question, the best first: a JSON list of ids and scores.
+    /// What matches a query, the best first: a JSON list of ids and scores.
     #[napi(catch_unwind)]
     pub fn search(&mut self, env: Env, question: String, limit: u32) -> napi::Result<String> {
         let catalogue = &mut self.catalogue;

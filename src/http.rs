@@ -17,15 +17,15 @@ use napi_derive::napi;
 use operations_core::error::CallError;
 use operations_core::mailbox;
 use operations_http::message::input::call_headers;
-use operations_http::{EncodedInput, HttpOperation, Service, ServiceSettings};
+use operations_http::{EncodedInput, HttpOperation, JsonForm, Service, ServiceSettings};
 
 use self::machine::HttpMachine;
 use self::outcome::{fetched_item, reply_item};
 use self::stream::HttpStream;
-use crate::border::bridge::Bridge;
-use crate::border::mailbox::Mailbox;
-use crate::border::runtime::Runtime;
-use crate::border::tasks::Tasks;
+use crate::interop::bridge::Bridge;
+use crate::interop::mailbox::Mailbox;
+use crate::interop::runtime::Runtime;
+use crate::interop::tasks::Tasks;
 use crate::openapi::OpenApiImport;
 use crate::spill::SpillStore;
 
@@ -48,16 +48,16 @@ impl HttpService {
         runtime: &Runtime,
         mailbox: &Mailbox,
         settings: String,
-        import: Option<&OpenApiImport>,
+        imported: Option<&OpenApiImport>,
         document_url: Option<String>,
     ) -> napi::Result<Self> {
         let bridge = Arc::clone(&runtime.bridge);
         let service = bridge.run(&env, || {
-            let from_import = || import.and_then(OpenApiImport::document_url);
+            let from_import = || imported.and_then(OpenApiImport::document_url);
             let document_url = document_url.or_else(from_import);
             Service::new(ServiceSettings::from_json(&settings)?, document_url)
         })?;
-        let operations = import.map(|import| (0..).map_while(|index| import.http(index)));
+        let operations = imported.map(|import| (0..).map_while(|index| import.http(index)));
         Ok(Self {
             bridge,
             tasks: Tasks::new(Arc::clone(&mailbox.inner)),
@@ -98,7 +98,8 @@ impl HttpService {
         self.tasks.run(id, async move |cancel| {
             let reply = match input.decode(&operation) {
                 Ok(input) => {
-                    let call = service.call(&operation, input, &cancel, spills.as_ref());
+                    let call =
+                        service.call(&operation, input, &cancel, spills.as_ref(), JsonForm::Text);
                     call.await
                 }
                 Err(error) => Err(error.into()),
@@ -127,7 +128,7 @@ impl HttpService {
         Ok(())
     }
 
-    /// Opens a stream. Its handle tells what comes; where it has nothing yet, the mailbox says under this id when to
+    /// Opens a stream. Its handle returns what comes; where it has nothing yet, the mailbox says under this id when to
     /// ask again.
     #[napi(catch_unwind)]
     pub fn open(
@@ -154,7 +155,7 @@ impl HttpService {
         ))
     }
 
-    /// A call, or a stream, for whoever drives it in our place.
+    /// A call, or a stream, for a driver in JavaScript.
     #[napi(catch_unwind)]
     pub fn drive(
         &self,
@@ -180,7 +181,7 @@ impl HttpService {
         })
     }
 
-    /// The URL that a call goes to, for those who watch.
+    /// The URL that a call goes to, for telemetry.
     #[napi(catch_unwind)]
     pub fn target(
         &self,
@@ -238,13 +239,13 @@ impl HttpService {
 }
 
 impl Drop for HttpService {
-    /// The environment is going away, or nobody can reach the service any more.
+    /// The environment is going away, or the service was garbage-collected.
     fn drop(&mut self) {
         self.service.close();
     }
 }
 
-/// JavaScript may change a buffer while the request is under way, so bytes are copied here.
+/// JavaScript may change a buffer while the request is in flight, so bytes are copied here.
 fn encoded(
     input: String,
     body: Option<String>,

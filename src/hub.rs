@@ -8,17 +8,17 @@ use operations_core::call::submission::NewRequest;
 use operations_core::clock;
 use operations_core::error::CallError;
 use operations_core::mailbox;
-use operations_serve::Host;
+use operations_serve::JsBridge;
 use operations_serve::options::Limits;
-use operations_serve::spoke_calls::SpokeCalls;
+use operations_serve::spoke_server::SpokeServer;
 use operations_websocket::{Connection, Options, Peer, Serving};
 
-use crate::border::bridge::Bridge;
-use crate::border::mailbox::Mailbox;
-use crate::border::runtime::Runtime;
+use crate::interop::bridge::Bridge;
+use crate::interop::mailbox::Mailbox;
+use crate::interop::runtime::Runtime;
 use crate::registry::NativeRegistry;
 
-/// The other end of a connection, to whoever calls it.
+/// The other end of a connection, for calls to it.
 #[napi]
 pub struct HubPeer {
     bridge: Arc<Bridge>,
@@ -109,8 +109,8 @@ impl HubPeer {
 pub struct HubConnection {
     bridge: Arc<Bridge>,
     connection: Arc<Connection>,
-    host: Arc<Host>,
-    calls: Arc<SpokeCalls>,
+    js: Arc<JsBridge>,
+    calls: Arc<SpokeServer>,
 }
 
 /// Connects to a hub. What arrives goes to the mailbox; `options` is JSON (`operations_websocket::Options`).
@@ -124,8 +124,8 @@ pub(crate) fn connect_hub<'env>(
     let mailbox = Arc::clone(&mailbox.inner);
     let bridge = Arc::clone(&runtime.bridge);
     let logger = bridge.logger().clone();
-    let host = Arc::new(Host::new(Arc::clone(&mailbox)));
-    let calls = Arc::new(SpokeCalls::new(Arc::clone(&host)));
+    let js = Arc::new(JsBridge::new(Arc::clone(&mailbox)));
+    let calls = Arc::new(SpokeServer::new(Arc::clone(&js)));
     let serving: Arc<dyn Serving> = Arc::clone(&calls) as Arc<dyn Serving>;
     runtime.bridge.spawn(
         env,
@@ -137,7 +137,7 @@ pub(crate) fn connect_hub<'env>(
             Ok(HubConnection {
                 bridge,
                 connection: Arc::new(connection),
-                host,
+                js,
                 calls,
             })
         },
@@ -185,14 +185,14 @@ impl HubConnection {
     /// JavaScript is about to begin with a call. Says whether it is still wanted.
     #[napi(catch_unwind)]
     pub fn begin(&self, id: String) -> bool {
-        self.host.begin(&id)
+        self.js.begin(&id)
     }
 
     /// Answers, as many as there are lines (`operations_core::call::submission`).
     #[napi(catch_unwind)]
     pub fn answer_all(&self, env: Env, outcomes: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
-            self.host.answer_all(&outcomes);
+            self.js.respond_all(&outcomes);
             Ok(())
         })
     }
@@ -200,10 +200,10 @@ impl HubConnection {
     /// An event of a stream. Says whether it may go on at once.
     #[napi(catch_unwind)]
     pub fn send_event(&self, id: String, output: String) -> bool {
-        self.host.respond(&id, &output)
+        self.js.respond(&id, &output)
     }
 
-    /// What was asked has failed.
+    /// The request has failed.
     #[napi(catch_unwind)]
     pub fn fail(
         &self,
@@ -213,14 +213,15 @@ impl HubConnection {
         details: Option<String>,
         is_internal: bool,
     ) {
-        let error = CallError::told(code, message, details.as_deref()).with_internal(is_internal);
-        self.host.fail(&id, error);
+        let error =
+            CallError::from_parts(code, message, details.as_deref()).with_internal(is_internal);
+        self.js.fail(&id, error);
     }
 
     /// A stream is over.
     #[napi(catch_unwind)]
     pub fn complete(&self, id: String) {
-        self.host.finish(&id);
+        self.js.finish(&id);
     }
 
     /// What was counted, as JSON.

@@ -1,7 +1,7 @@
 //! The Node-API binding of `@alkdev/operations`: conversion between JavaScript and the core crates,
 //! and nothing else. What things mean is decided in `crates/`.
 //!
-//! There is no state outside [`border::runtime::Runtime`]: the facade makes one for each JavaScript
+//! There is no state outside [`interop::runtime::Runtime`]: the facade makes one for each JavaScript
 //! environment, so that worker threads, which load this library again into the same process, share
 //! nothing.
 
@@ -13,16 +13,16 @@
     reason = "#[napi] prescribes how exported functions take their arguments and their environment"
 )]
 
-mod border;
 #[cfg(feature = "test-hooks")]
 mod call_hooks;
 mod catalogue;
 mod http;
 mod hub;
+mod interop;
 mod limits;
 mod live;
 mod mcp;
-mod mcp_host;
+mod mcp_callbacks;
 mod nats;
 mod openapi;
 mod redis;

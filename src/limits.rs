@@ -1,4 +1,4 @@
-//! Limits on calls, for the pipeline in JavaScript (`facade/registry/limited.ts`). Those of calls that are served here are
+//! Limits on calls, for the pipeline in JavaScript (`facade/registry/call-gate.ts`). Those of calls that are served here are
 //! the same objects.
 
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use operations_core::mailbox::{self, Item};
 use operations_core::number::whole;
 use serde_json::Value;
 
-use crate::border::bridge::Bridge;
-use crate::border::mailbox::Mailbox;
-use crate::border::runtime::Runtime;
+use crate::interop::bridge::Bridge;
+use crate::interop::mailbox::Mailbox;
+use crate::interop::runtime::Runtime;
 
 /// What one place in a configuration allows: a registry, an operation, an adapter.
 #[napi]
@@ -55,7 +55,7 @@ pub struct CallGate {
 
 #[napi]
 impl CallGate {
-    /// One to three limiters. Calls that had to wait are told through the mailbox, by the number that they came with.
+    /// One to three limiters. The decisions about calls that had to wait go to the mailbox, by the number that they came with.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         runtime: &Runtime,
@@ -100,7 +100,7 @@ impl CallGate {
                 .collect();
             &some
         };
-        let tell = || -> limits::Tell {
+        let on_decision = || -> limits::OnDecision {
             let mailbox = Arc::clone(&self.mailbox);
             let operation_id = Arc::clone(&self.operation_id);
             Box::new(move |_, outcome| {
@@ -110,7 +110,7 @@ impl CallGate {
                 });
             })
         };
-        match self.gate.enter(needs, &caller, deadline, tell) {
+        match self.gate.enter(needs, &caller, deadline, on_decision) {
             Ok(Entered::Admitted(ticket)) => Ok(ticket as f64),
             Ok(Entered::Waiting(ticket)) => Ok(-(ticket as f64)),
             Err(refusal) => Err(self.bridge.error(&env, refusal.error(&self.operation_id))),

@@ -13,17 +13,17 @@ use operations_mcp::{CallOptions, Client, OnProgress, Query, ServerConfig, Spill
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-use crate::border::mailbox::Mailbox;
-use crate::border::runtime::Runtime;
-use crate::border::tasks::Tasks;
-use crate::mcp_host::MailboxHost;
+use crate::interop::mailbox::Mailbox;
+use crate::interop::runtime::Runtime;
+use crate::interop::tasks::Tasks;
+use crate::mcp_callbacks::MailboxCallbacks;
 use crate::spill::SpillStore;
 
 /// One MCP server.
 #[napi]
 pub struct McpClient {
     pub(crate) client: Arc<Client>,
-    host: Arc<MailboxHost>,
+    host: Arc<MailboxCallbacks>,
     mailbox: Arc<mailbox::Mailbox>,
     tasks: Tasks,
 }
@@ -60,7 +60,7 @@ fn outcome(request: u32, result: Result<String, CallError>) -> Item {
 fn with_file(result: &str, slot: &SpillSlot) -> String {
     match slot.take() {
         Some(file) => {
-            let spill = file.spilled.told(file.content_type);
+            let spill = file.spilled.to_json(file.content_type);
             format!(r#"{{"result":{result},"spill":{spill}}}"#)
         }
         None => format!(r#"{{"result":{result}}}"#),
@@ -81,7 +81,7 @@ impl McpClient {
         let bridge = &runtime.bridge;
         let config = bridge.run(&env, || ServerConfig::from_json(&name, &config))?;
         let mailbox = Arc::clone(&mailbox.inner);
-        let host = Arc::new(MailboxHost::new(Arc::clone(&mailbox)));
+        let host = Arc::new(MailboxCallbacks::new(Arc::clone(&mailbox)));
         let as_host = Arc::clone(&host);
         let runtime = within_runtime_if_available(Handle::current);
         Ok(Self {
@@ -113,6 +113,27 @@ impl McpClient {
     #[napi(catch_unwind)]
     pub fn connect(&self, request: u32) {
         self.run(request, |client, _| async move { client.connect().await });
+    }
+
+    /// The tools of a server that is not connected, each as JSON.
+    #[napi(catch_unwind)]
+    pub fn set_known_tools(&self, tools: Vec<String>) {
+        self.client.set_known_tools(tools);
+    }
+
+    /// Ends the connection. The next call makes a new one.
+    #[napi(catch_unwind)]
+    pub fn stop(&self, request: u32) {
+        self.run(request, |client, _| async move {
+            client.stop().await;
+            Ok("null".to_owned())
+        });
+    }
+
+    /// Notifies the server that the roots have changed.
+    #[napi(catch_unwind)]
+    pub fn roots_changed(&self) {
+        self.client.roots_changed();
     }
 
     /// Calls a tool. The answer is the result as the server wrote it. `left` is the time to the caller's deadline. With `spills` the
@@ -191,7 +212,7 @@ impl McpClient {
         self.client.release();
     }
 
-    /// Asks for something else than a tool.
+    /// Sends another request than a tool call.
     #[napi(catch_unwind)]
     pub fn query(
         &self,
@@ -229,13 +250,13 @@ impl McpClient {
         });
     }
 
-    /// Nobody waits for the answer any more.
+    /// The caller does not wait for the answer any more.
     #[napi(catch_unwind)]
     pub fn cancel(&self, request: u32) {
         self.tasks.cancel(request);
     }
 
-    /// Answers a question, or refuses to.
+    /// Answers a request of the server, or refuses to.
     #[napi(catch_unwind)]
     pub fn answer(&self, question: u32, answer: Option<String>, refusal: Option<String>) {
         let refusal = refusal.unwrap_or_else(|| "refused".to_owned());

@@ -8,12 +8,12 @@ use operations_core::call::submission::NewRequest;
 use operations_core::clock;
 use operations_core::error::CallError;
 use operations_core::listed::Listed;
-use operations_nats::connection::{Asking, Told};
+use operations_nats::connection::{Listing, Requester};
 use operations_nats::{Connection, Options, discovery, serving};
 
-use crate::border::bridge::Bridge;
-use crate::border::mailbox::Mailbox;
-use crate::border::runtime::Runtime;
+use crate::interop::bridge::Bridge;
+use crate::interop::mailbox::Mailbox;
+use crate::interop::runtime::Runtime;
 use crate::registry::NativeRegistry;
 use tokio::runtime::Handle;
 
@@ -137,18 +137,18 @@ impl NatsConnection {
             async move {
                 let concurrency = serving::concurrency(concurrency)?;
                 let listed = Listed::read(&listed)?;
-                let told = Told { listed, except };
+                let listing = Listing { listed, except };
                 // Not the connection's own thread, which has messages to read.
                 let runtime = Handle::current();
                 connection
-                    .serve(registry, concurrency, verifies, told, runtime)
+                    .serve(registry, concurrency, verifies, listing, runtime)
                     .await
             },
             |_, ()| Ok(()),
         )
     }
 
-    /// What is told about operations has changed: a JSON list.
+    /// The descriptions of operations have changed: a JSON list.
     #[napi(catch_unwind)]
     pub fn list(&self, env: Env, listed: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
@@ -161,7 +161,7 @@ impl NatsConnection {
         })
     }
 
-    /// JavaScript has verified who asks what is served: an identity as JSON, or nobody.
+    /// JavaScript has verified a peer that asks what is served: an identity as JSON, or nothing.
     #[napi(catch_unwind)]
     pub fn introduce(&self, to: String, question: String, identity: Option<String>) {
         let identity = identity.and_then(|text| serde_json::from_str(&text).ok());
@@ -213,7 +213,8 @@ impl NatsConnection {
         details: Option<String>,
         is_internal: bool,
     ) {
-        let error = CallError::told(code, message, details.as_deref()).with_internal(is_internal);
+        let error =
+            CallError::from_parts(code, message, details.as_deref()).with_internal(is_internal);
         self.connection
             .act(|_, state, todo| state.worker.fail(&id, &error, todo));
     }
@@ -225,7 +226,7 @@ impl NatsConnection {
             .act(|_, state, todo| state.worker.complete(&id, todo));
     }
 
-    /// Who serves what that somebody may call, as JSON. So is who asks.
+    /// Which workers serve what an identity may call, as JSON. So is the identity.
     #[napi(catch_unwind)]
     pub fn discover<'env>(
         &self,
@@ -237,10 +238,10 @@ impl NatsConnection {
         self.bridge.spawn(
             env,
             async move {
-                let asking: Asking = serde_json::from_str(&asking)
+                let requester: Requester = serde_json::from_str(&asking)
                     .map_err(|error| CallError::invalid(format!("discover: {error}")))?;
                 let found = connection
-                    .discover(clock::milliseconds(milliseconds), asking)
+                    .discover(clock::milliseconds(milliseconds), requester)
                     .await?;
                 Ok(discovery::summary(found))
             },

@@ -12,22 +12,22 @@ use operations_openapi::{
 };
 use serde::Serialize;
 
-use crate::border::bridge::Bridge;
-use crate::border::runtime::Runtime;
+use crate::interop::bridge::Bridge;
+use crate::interop::runtime::Runtime;
 
 /// A document that has been read.
 #[napi(custom_finalize)]
 pub struct OpenApiDocument {
     bridge: Arc<Bridge>,
     document: Document,
-    told: Told,
+    memory: ExternalMemory,
 }
 
-/// What the garbage collector was told about memory that it cannot see: without it, objects that look
+/// The memory that was reported to the garbage collector, which cannot see it: without it, objects that look
 /// small to it would hold hundreds of megabytes until something else makes it run.
-struct Told(i64);
+struct ExternalMemory(i64);
 
-impl Told {
+impl ExternalMemory {
     fn of(env: &Env, document: &Document) -> Self {
         let bytes = i64::try_from(document.memory()).unwrap_or(i64::MAX);
         // A hint that is not taken is no reason to fail.
@@ -42,7 +42,7 @@ impl Told {
 
 impl ObjectFinalize for OpenApiDocument {
     fn finalize(self, env: Env) -> napi::Result<()> {
-        self.told.take_back(&env);
+        self.memory.take_back(&env);
         Ok(())
     }
 }
@@ -50,7 +50,7 @@ impl ObjectFinalize for OpenApiDocument {
 impl OpenApiDocument {
     fn of(env: &Env, bridge: Arc<Bridge>, document: Document) -> Self {
         Self {
-            told: Told::of(env, &document),
+            memory: ExternalMemory::of(env, &document),
             bridge,
             document,
         }
@@ -86,8 +86,8 @@ impl OpenApiDocument {
         let document = self.bridge.run(&env, || {
             self.document.with_file(&uri, text_of(bytes.to_vec())?)
         })?;
-        self.told.take_back(&env);
-        self.told = Told::of(&env, &document);
+        self.memory.take_back(&env);
+        self.memory = ExternalMemory::of(&env, &document);
         self.document = document;
         Ok(())
     }
@@ -113,7 +113,7 @@ impl OpenApiDocument {
                 operations: imported.operations.into_iter().map(Arc::new).collect(),
                 report: imported.report,
                 document: self.document.clone(),
-                told: Told::of(&env, &self.document),
+                memory: ExternalMemory::of(&env, &self.document),
             })
         })
     }
@@ -154,12 +154,12 @@ pub struct OpenApiImport {
     operations: Vec<Arc<ImportedOperation>>,
     report: Vec<ReportEntry>,
     document: Document,
-    told: Told,
+    memory: ExternalMemory,
 }
 
 impl ObjectFinalize for OpenApiImport {
     fn finalize(self, env: Env) -> napi::Result<()> {
-        self.told.take_back(&env);
+        self.memory.take_back(&env);
         Ok(())
     }
 }

@@ -6,9 +6,9 @@ use napi::bindgen_prelude::{Env, spawn};
 use napi_derive::napi;
 use operations_redis::{Options, RedisBus as Bus};
 
-use crate::border::bridge::Bridge;
-use crate::border::mailbox::Mailbox;
-use crate::border::runtime::Runtime;
+use crate::interop::bridge::Bridge;
+use crate::interop::mailbox::Mailbox;
+use crate::interop::runtime::Runtime;
 
 /// Publishes events to the channels of a Redis, and listens to them. The connections end when it is closed or
 /// collected; they do not keep the process alive.
@@ -36,13 +36,13 @@ impl RedisBus {
         Ok(Self { bridge, bus })
     }
 
-    /// Somebody listens to events of this type from now on.
+    /// Events of this type have a listener from now on.
     #[napi(catch_unwind)]
     pub fn listen(&self, event_type: String) {
         self.bus.listen(&event_type);
     }
 
-    /// Nobody listens to events of this type any more.
+    /// Events of this type have no listeners any more.
     #[napi(catch_unwind)]
     pub fn unlisten(&self, event_type: String) {
         self.bus.unlisten(&event_type);

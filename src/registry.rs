@@ -1,4 +1,4 @@
-//! The registry that runs in Rust, as the facade fills it (`facade/registry/native-twin.ts`).
+//! The registry that runs in Rust, as the facade fills it (`facade/registry/native-mirror.ts`).
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
@@ -18,24 +18,24 @@ use operations_websocket::PeerHandler;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::border::bridge::Bridge;
-use crate::border::runtime::Runtime;
-use crate::border::wake::{Look, waker};
 use crate::http::HttpService;
 use crate::hub::HubPeer;
+use crate::interop::bridge::Bridge;
+use crate::interop::runtime::Runtime;
+use crate::interop::wake::{Look, waker};
 use crate::limits::CallGate;
 use crate::mcp::McpClient;
 use crate::openapi::OpenApiImport;
-use crate::schema::Schema as CompiledSchema;
+use crate::schema;
 use crate::spill::SpillStore;
 
-/// The native twin of a registry.
+/// The native mirror of a registry.
 #[napi]
 pub struct NativeRegistry {
     bridge: Arc<Bridge>,
     is_host_sending: Arc<AtomicBool>,
     pub(crate) registry: Arc<Registry>,
-    /// What is to be told of calls, once somebody wants to know.
+    /// The reports about calls, once they are observed.
     reports: OnceLock<Arc<Reports>>,
 }
 
@@ -63,22 +63,22 @@ impl NativeRegistry {
     }
 
     /// An imported HTTP operation. A schema that is absent lets everything pass; the bits of `own` say that it is the
-    /// operation's own, which nobody has looked at yet: 1 the input's, 2 the output's. `spills` is where large bodies go.
+    /// operation's own, which are not compiled yet: 1 the input's, 2 the output's. `spills` is where large bodies go.
     #[napi(catch_unwind)]
     #[allow(clippy::too_many_arguments, reason = "it crosses once")]
     pub fn set_http(
         &self,
         env: Env,
         spec: String,
-        input: Option<&CompiledSchema>,
-        output: Option<&CompiledSchema>,
+        input: Option<&schema::Schema>,
+        output: Option<&schema::Schema>,
         own: u32,
         service: &HttpService,
-        import: &OpenApiImport,
+        operations: &OpenApiImport,
         index: u32,
         spills: Option<&SpillStore>,
     ) -> napi::Result<()> {
-        let imported = self.bridge.run(&env, || import.known(index))?;
+        let imported = self.bridge.run(&env, || operations.known(index))?;
         let work = Work::Native(Arc::new(HttpHandler {
             service: Arc::clone(&service.service),
             operation: Arc::clone(&imported.http),
@@ -106,8 +106,8 @@ impl NativeRegistry {
         &self,
         env: Env,
         spec: String,
-        input: Option<&CompiledSchema>,
-        output: Option<&CompiledSchema>,
+        input: Option<&schema::Schema>,
+        output: Option<&schema::Schema>,
         client: &McpClient,
         tool: String,
         spills: Option<&SpillStore>,
@@ -126,8 +126,8 @@ impl NativeRegistry {
         &self,
         env: Env,
         spec: String,
-        input: Option<&CompiledSchema>,
-        output: Option<&CompiledSchema>,
+        input: Option<&schema::Schema>,
+        output: Option<&schema::Schema>,
         peer: &HubPeer,
         operation_id: String,
     ) -> napi::Result<()> {
@@ -144,17 +144,21 @@ impl NativeRegistry {
         self.registry.remove(&id);
     }
 
-    /// Sets the limits of an operation, before it is told of; nothing if it has none.
+    /// Sets the limits of an operation, before it is announced; nothing if it has none.
     #[napi(catch_unwind)]
     pub fn limit(&self, id: String, gate: Option<&CallGate>) {
         self.registry
             .limit(&id, gate.map(|gate| gate.limited.clone()));
     }
 
-    /// Has calls told that are done here. `wants` says what of them (`operations_core::registry::Wants`); the first `look` that is
+    /// Reports calls that run natively. `wants` says what of them (`operations_core::registry::Wants`); the first `look` that is
     /// given is called when there is something to take.
     #[napi(catch_unwind)]
-    pub fn report(&self, wants: u8, look: Look<'_>) -> napi::Result<()> {
+    pub fn report(
+        &self,
+        wants: u8,
+        #[napi(ts_arg_type = "() => void")] look: Look<'_>,
+    ) -> napi::Result<()> {
         if self.reports.get().is_none() {
             let reports = Reports::new(waker(&look)?);
             // Only the thread of JavaScript comes here.
@@ -166,7 +170,7 @@ impl NativeRegistry {
         Ok(())
     }
 
-    /// What is to be told, as `facade/registry/native-reports.ts` reads it; nothing when nothing is.
+    /// The reports that wait, as `facade/registry/native-reports.ts` reads it; nothing without any.
     #[napi(catch_unwind)]
     #[must_use]
     pub fn take_reports(&self) -> Option<String> {
@@ -204,8 +208,8 @@ impl NativeRegistry {
 }
 
 /// A schema that JavaScript has compiled.
-pub(crate) fn compiled(schema: Option<&CompiledSchema>) -> Schema {
-    Schema::ready(schema.map(CompiledSchema::program))
+pub(crate) fn compiled(schema: Option<&schema::Schema>) -> Schema {
+    Schema::ready(schema.map(schema::Schema::program))
 }
 
 /// A schema of an imported operation, which `FromSchema` would read in the same way.

@@ -1,4 +1,4 @@
-//! The registry with handlers that do as they are told, for the test that holds its pipeline against the facade's own.
+//! The registry with scripted handlers, for the test that holds its pipeline against the facade's own.
 //! In test builds only.
 
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use operations_core::registry::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::border::bridge::Bridge;
-use crate::border::runtime::Runtime;
+use crate::interop::bridge::Bridge;
+use crate::interop::runtime::Runtime;
 use crate::registry::{NativeRegistry, compiled};
-use crate::schema::Schema as CompiledSchema;
+use crate::schema;
 
 /// Scripted operations of a native registry, and calls of them.
 #[napi]
@@ -45,8 +45,8 @@ impl RegistryHooks {
         env: Env,
         registry: &NativeRegistry,
         spec: String,
-        input: Option<&CompiledSchema>,
-        output: Option<&CompiledSchema>,
+        input: Option<&schema::Schema>,
+        output: Option<&schema::Schema>,
     ) -> napi::Result<()> {
         let work = Work::Native(Arc::new(Scripted));
         registry.set(&env, &spec, compiled(input), compiled(output), work)
@@ -110,7 +110,7 @@ async fn run_one(
                     json.push(',');
                 }
                 is_first = false;
-                json.push_str(&envelope);
+                json.push_str(envelope.text());
             }
         }
     }

@@ -7,10 +7,9 @@ use napi_derive::napi;
 use operations_core::error::CallError;
 use operations_core::number::whole;
 use operations_schema::bounds::{EMITTED_UNITS, WORK_FROM_OUTSIDE};
-use operations_schema::check::{Part, check_part, check_within};
+use operations_schema::check::{Part, check_part, check_within, errors_of_refused};
 use operations_schema::compile::Draft;
 use operations_schema::emit::{self, Emitted};
-use operations_schema::errors::errors_of_refused;
 use operations_schema::formats::KnownFormat;
 use operations_schema::ir::{Const, ConstId, FormatId, PatternId};
 use operations_schema::json::Document;
@@ -23,10 +22,10 @@ use operations_schema::{
 };
 use serde_json::{Value, json};
 
-use crate::border::bridge::Bridge;
-use crate::border::raw::{Handle, Pending, Raw};
-use crate::border::runtime::Runtime;
-use crate::live::LiveHost;
+use crate::interop::bridge::Bridge;
+use crate::interop::raw::{Handle, Pending, Raw};
+use crate::interop::runtime::Runtime;
+use crate::live::LiveAccess;
 
 /// A compiled schema. It holds no reference to anything in JavaScript: what it needs of the user's
 /// schema is passed into each call as `callbacks`.
@@ -187,7 +186,7 @@ impl Schema {
         env: &'env Env,
         value: Unknown<'env>,
         callbacks: Object<'env>,
-        mode: String,
+        #[napi(ts_arg_type = "'normalise' | 'keep' | 'strict'")] mode: String,
         keeps_root: bool,
     ) -> napi::Result<Unknown<'env>> {
         let mode = match mode.as_str() {
@@ -224,7 +223,11 @@ impl Schema {
     /// JavaScript for the check (`"check"`) or for "has exactly the declared shape" (`"exact"`), with
     /// what it must be given, as JSON. Nothing when the walk must serve.
     #[napi(catch_unwind)]
-    pub fn emit(&self, env: Env, what: String) -> napi::Result<Option<String>> {
+    pub fn emit(
+        &self,
+        env: Env,
+        #[napi(ts_arg_type = "'check' | 'exact'")] what: String,
+    ) -> napi::Result<Option<String>> {
         self.bridge.run(&env, || {
             let emitted = match what.as_str() {
                 "exact" => emit::exact_source(&self.program),
@@ -236,10 +239,10 @@ impl Schema {
         })
     }
 
-    /// The stencil of the schema, as JSON, for `facade/schema/stencil.ts`. Nothing when it has none.
+    /// The stencil of the schema, as JSON, for `facade/schema/fast-check.ts`. Nothing when it has none.
     #[napi(catch_unwind)]
     pub fn stencil(&self) -> Option<String> {
-        emit::stencil(&self.program)
+        emit::fast_check(&self.program)
     }
 
     /// The name of a format by its id.
@@ -285,7 +288,7 @@ impl Schema {
     }
 
     /// What is thrown when emitted code has used up its allowance.
-    #[napi(catch_unwind)]
+    #[napi(ts_return_type = "never", catch_unwind)]
     pub fn too_much_work(&self, env: Env) -> napi::Result<()> {
         self.bridge
             .run(&env, || Err(Interrupt::from(Limit::Work).into()))
@@ -300,7 +303,7 @@ impl Schema {
         })
     }
 
-    /// What is wrong with JSON text, as `errors` tells it.
+    /// What is wrong with JSON text, as `errors` returns it.
     #[napi(catch_unwind)]
     pub fn errors_json(&self, env: Env, text: String, max: u32) -> napi::Result<String> {
         self.bridge.run(&env, || {
@@ -353,7 +356,7 @@ impl Schema {
         )
     }
 
-    /// The same for what looks at a text alone.
+    /// The same for a check of text alone.
     fn counted(
         &self,
         env: &Env,
@@ -375,10 +378,10 @@ impl Schema {
         env: &Env,
         value: &Unknown<'env>,
         callbacks: &Object<'env>,
-        work: impl FnOnce(&Program, &mut LiveHost<'env>, Handle) -> Result<T, Interrupt>,
+        work: impl FnOnce(&Program, &mut LiveAccess<'env>, Handle) -> Result<T, Interrupt>,
     ) -> napi::Result<T> {
         let raw = Raw::new(env);
-        let mut host = LiveHost::new(raw, raw.handle(callbacks)).map_err(Pending::into_error)?;
+        let mut host = LiveAccess::new(raw, raw.handle(callbacks)).map_err(Pending::into_error)?;
         let outcome = self.bridge.run(env, || {
             match work(&self.program, &mut host, raw.handle(value)) {
                 Err(Interrupt::Thrown) => Ok(None),

@@ -8,23 +8,23 @@ use napi_derive::napi;
 use operations_core::clock;
 use operations_core::error::CallError;
 use operations_core::spec::{DeclaredError, OperationSpec};
-use operations_serve::door::http::{About, Described, Routes, success};
+use operations_serve::door::http::{About, OperationDescriptor, Routes, success};
 use operations_serve::embedded::Embedded;
 use operations_serve::failure::{Outcome, outcome_among};
 use operations_serve::identity::Caller;
 use operations_serve::listener::Listener;
-use operations_serve::{Host, Options, Service};
+use operations_serve::{JsBridge, Options, Service};
 use tokio::runtime::Handle;
 
-use crate::border::bridge::Bridge;
-use crate::border::mailbox::Mailbox;
-use crate::border::runtime::Runtime;
 use crate::hub::HubPeer;
+use crate::interop::bridge::Bridge;
+use crate::interop::mailbox::Mailbox;
+use crate::interop::runtime::Runtime;
 use crate::registry::{NativeRegistry, read};
 use crate::serve_embedded::ServedExchange;
 
 /// The OpenAPI document of operations, as JSON. `operations` describes all of them, `about` says what the document says beside
-/// them, `shown` has the ids of those that are in it, and `identity` whoever it is for; all but the ids are JSON.
+/// them, `shown` has the ids of those that are in it, and `identity` is whom it is for; all but the ids are JSON.
 #[napi(js_name = "openApiOf", catch_unwind)]
 pub(crate) fn open_api_of(
     env: Env,
@@ -36,7 +36,7 @@ pub(crate) fn open_api_of(
 ) -> napi::Result<String> {
     runtime.bridge.run(&env, || {
         let about = About::read(&about)?;
-        let routes = Routes::new(Described::read_all(&operations)?, 0);
+        let routes = Routes::new(OperationDescriptor::read_all(&operations)?, 0);
         let caller = identity.as_deref().map(Caller::of).transpose()?;
         let shown: HashSet<String> = shown.into_iter().collect();
         let document = routes.document(&about, |operation| {
@@ -89,7 +89,7 @@ pub(crate) fn http_status_of_answer(
 #[napi]
 pub struct RegistryServer {
     bridge: Arc<Bridge>,
-    host: Arc<Host>,
+    js: Arc<JsBridge>,
     service: Service,
     listener: Arc<OnceLock<Listener>>,
     embedded: Embedded,
@@ -109,21 +109,21 @@ impl RegistryServer {
         options: String,
     ) -> napi::Result<Self> {
         let bridge = Arc::clone(&runtime.bridge);
-        let host = Arc::new(Host::new(Arc::clone(&mailbox.inner)));
+        let js = Arc::new(JsBridge::new(Arc::clone(&mailbox.inner)));
         let service = bridge.run(&env, || {
             let options = Options::read(&options)?;
             let registry = Arc::clone(&registry.registry);
             Service::new(
                 options,
                 registry,
-                Arc::clone(&host),
+                Arc::clone(&js),
                 bridge.logger().clone(),
                 Arc::clone(&runtime.spilled),
             )
         })?;
         Ok(Self {
             bridge,
-            host,
+            js,
             embedded: Embedded::new(service.clone()),
             service,
             listener: Arc::default(),
@@ -153,7 +153,7 @@ impl RegistryServer {
         )
     }
 
-    /// Somebody who is connected to the hub; nothing if they have left. Answers to what they are asked go to the mailbox.
+    /// A peer that is connected to the hub; nothing if it has left. Answers to its requests go to the mailbox.
     #[napi(catch_unwind)]
     pub fn spoke(&self, id: String, mailbox: &Mailbox) -> Option<HubPeer> {
         let spoke = self.service.shared().hub.spoke(&id)?;
@@ -204,14 +204,14 @@ impl RegistryServer {
     /// JavaScript is about to begin with a call. Says whether it is still wanted.
     #[napi(catch_unwind)]
     pub fn begin(&self, id: String) -> bool {
-        self.host.begin(&id)
+        self.js.begin(&id)
     }
 
     /// Answers, as many as there are lines (`operations_core::call::submission`).
     #[napi(catch_unwind)]
     pub fn answer_all(&self, env: Env, outcomes: String) -> napi::Result<()> {
         self.bridge.run(&env, || {
-            self.host.answer_soon(outcomes, &self.runtime);
+            self.js.respond_soon(outcomes, &self.runtime);
             Ok(())
         })
     }
@@ -219,10 +219,10 @@ impl RegistryServer {
     /// An event of a stream. Says whether it may go on at once.
     #[napi(catch_unwind)]
     pub fn send_event(&self, id: String, output: String) -> bool {
-        self.host.respond(&id, &output)
+        self.js.respond(&id, &output)
     }
 
-    /// What was asked has failed.
+    /// The request has failed.
     #[napi(catch_unwind)]
     pub fn fail(
         &self,
@@ -232,35 +232,36 @@ impl RegistryServer {
         details: Option<String>,
         is_internal: bool,
     ) {
-        let error = CallError::told(code, message, details.as_deref()).with_internal(is_internal);
-        self.host.fail(&id, error);
+        let error =
+            CallError::from_parts(code, message, details.as_deref()).with_internal(is_internal);
+        self.js.fail(&id, error);
     }
 
     /// A call says how far it is: a JSON object.
     #[napi(catch_unwind)]
     pub fn tell_progress(&self, id: String, progress: String) {
-        self.host.tell_progress(&id, &progress);
+        self.js.send_progress(&id, &progress);
     }
 
     /// A call has a log line for its client: a JSON object.
     #[napi(catch_unwind)]
     pub fn tell_log(&self, id: String, line: String) {
-        self.host.tell_log(&id, &line);
+        self.js.send_log(&id, &line);
     }
 
     /// A call asks its client: a JSON list. Answers arrive as events.
     #[napi(catch_unwind)]
     pub fn ask_client(&self, id: String, questions: String) {
-        self.host.ask_caller(&id, &questions);
+        self.js.request_from_caller(&id, &questions);
     }
 
-    /// What is at an address is another: clients that watch it are told.
+    /// The resource at an address has changed: clients that are subscribed to it are notified.
     #[napi(catch_unwind)]
     pub fn resource_updated(&self, uri: String) {
         self.service.shared().resource_updated(&uri);
     }
 
-    /// Speaks MCP over standard input and output, with somebody who has this identity, which is JSON. Resolves when they
+    /// Speaks MCP over standard input and output, with a client that has this identity, which is JSON. Resolves when they
     /// are gone.
     #[napi(catch_unwind)]
     pub fn converse<'env>(
@@ -285,7 +286,7 @@ impl RegistryServer {
     /// A stream is over.
     #[napi(catch_unwind)]
     pub fn complete(&self, id: String) {
-        self.host.finish(&id);
+        self.js.finish(&id);
     }
 
     /// What was counted, as JSON.

@@ -6,7 +6,7 @@ use napi::bindgen_prelude::{Env, PromiseRaw, Uint8Array};
 use napi_derive::napi;
 use operations_serve::embedded::{Exchange, Incoming};
 
-use crate::border::bridge::Bridge;
+use crate::interop::bridge::Bridge;
 
 /// A request and its answer. It is given up when it is collected, at the latest.
 #[napi]
@@ -89,7 +89,7 @@ impl ServedExchange {
     }
 
     /// The next piece of the answer; nothing at its end.
-    #[napi(catch_unwind)]
+    #[napi(ts_return_type = "Promise<Uint8Array | null>", catch_unwind)]
     pub fn next<'env>(&self, env: &'env Env) -> napi::Result<PromiseRaw<'env, Option<Uint8Array>>> {
         let exchange = Arc::clone(&self.exchange);
         self.bridge
@@ -98,7 +98,7 @@ impl ServedExchange {
             })
     }
 
-    /// Nobody waits for the answer any more.
+    /// The caller does not wait for the answer any more.
     #[napi(catch_unwind)]
     pub fn cancel(&self) {
         self.exchange.cancel();

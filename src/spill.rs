@@ -9,8 +9,8 @@ use operations_spill::{SpillFile, SpillSettings, described, preview};
 use serde_json::json;
 use tokio::sync::Mutex;
 
-use crate::border::bridge::Bridge;
-use crate::border::runtime::Runtime;
+use crate::interop::bridge::Bridge;
+use crate::interop::runtime::Runtime;
 
 /// Where the files of one `spill` go.
 #[napi]
@@ -106,16 +106,16 @@ impl SpillWriter {
             } else {
                 described(&content_type, spilled.bytes)
             };
-            let spill = spilled.told(&content_type);
+            let spill = spilled.to_json(&content_type);
             Ok(format!(r#"{{"spill":{spill},"preview":{}}}"#, json!(shown)))
         };
-        self.bridge.spawn(env, work, |_, told| Ok(told))
+        self.bridge.spawn(env, work, |_, json| Ok(json))
     }
 
     /// Removes the file.
     #[napi(catch_unwind)]
     pub fn abandon(&self) {
-        // Whoever still writes holds it, and drops it then.
+        // A writer that is not done holds it, and drops it then.
         if let Ok(mut file) = self.file.try_lock() {
             *file = None;
         }

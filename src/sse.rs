@@ -4,7 +4,7 @@ use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use operations_http::sse::parse_frames;
 
-use crate::border::runtime::Runtime;
+use crate::interop::runtime::Runtime;
 
 /// The finished events of a text, as JSON (`Frames::to_json`).
 #[napi(js_name = "parseSSEFrames", catch_unwind)]

@@ -9,9 +9,9 @@ use operations_core::error::CallError;
 use operations_core::log::Level;
 use serde_json::{Value, json};
 
-use crate::border::bridge::Bridge;
-use crate::border::raw::{Pending, Raw};
-use crate::border::runtime::Runtime;
+use crate::interop::bridge::Bridge;
+use crate::interop::raw::{Pending, Raw};
+use crate::interop::runtime::Runtime;
 use crate::openapi::OpenApiImport;
 use crate::registry::imported_schema;
 use crate::schema::Schema;
@@ -114,17 +114,17 @@ impl TestHooks {
         });
     }
 
-    /// The schema of an imported operation as the native twin of a registry compiles it; nothing where anything passes.
+    /// The schema of an imported operation as the native mirror of a registry compiles it; nothing where anything passes.
     #[napi(catch_unwind)]
     pub fn imported_schema(
         &self,
         env: Env,
-        import: &OpenApiImport,
+        imported: &OpenApiImport,
         index: u32,
         is_input: bool,
     ) -> napi::Result<Option<Schema>> {
         let made = self.bridge.run(&env, || {
-            let operation = import.known(index)?;
+            let operation = imported.known(index)?;
             let schema = if is_input {
                 operation.input_schema()
             } else {

@@ -9,8 +9,8 @@ use operations_core::error::CallError;
 use operations_tools::{Projection, Target, arguments, names, preview, project_schema, redact};
 use serde_json::{Value, json};
 
-use crate::border::bridge::Bridge;
-use crate::border::runtime::Runtime;
+use crate::interop::bridge::Bridge;
+use crate::interop::runtime::Runtime;
 
 /// A schema in the dialect of a target, and the way back.
 #[napi]

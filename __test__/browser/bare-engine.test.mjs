@@ -6,8 +6,8 @@ import { runInNewContext } from "node:vm";
 import { build } from "esbuild";
 import { root } from "../../scripts/lib.mjs";
 
-/** Runs a program in an engine without anything but the language, and returns what its promise is resolved with. */
-async function runBare(program) {
+/** Runs a program in an engine without anything but the language and some globals, and returns what its promise is resolved with. */
+async function runBare(program, globals = {}) {
   const { outputFiles } = await build({
     stdin: { contents: program, resolveDir: root },
     bundle: true,
@@ -18,7 +18,7 @@ async function runBare(program) {
     logLevel: "error",
   });
   const [{ text }] = outputFiles;
-  return JSON.parse(await runInNewContext(`${text}; program.result.then(JSON.stringify)`, {}));
+  return JSON.parse(await runInNewContext(`${text}; program.result.then(JSON.stringify)`, globals));
 }
 
 describe("in an engine without anything but the language", () => {
@@ -45,6 +45,44 @@ describe("in an engine without anything but the language", () => {
       ])();
     `);
     assert.deepEqual(outcome, [{ greeting: "Hello Ada" }, "VALIDATION_ERROR"]);
+  });
+
+  it("in an engine without AsyncLocalStorage a served handler is not trusted with its context or a copy of it", async () => {
+    const outcome = await runBare(
+      `
+      import { buildCallHandler, OperationRegistry, PendingRequestMap } from "@alkdev/operations";
+      import { Type } from "@sinclair/typebox";
+
+      const operation = (name, requiredScopes, handler) => ({
+        namespace: "page",
+        name,
+        version: "1.0.0",
+        type: "query",
+        description: name,
+        inputSchema: Type.Unknown(),
+        outputSchema: Type.Unknown(),
+        accessControl: { requiredScopes },
+        handler,
+      });
+      const registry = new OperationRegistry({ trustDirectCalls: true });
+      const contexts = (context) => [
+        context,
+        { ...context },
+        new Proxy(context, {}),
+        Object.fromEntries(Object.entries(context)),
+      ];
+      const secret = (context) => registry.execute("page.secret", {}, context).then(({ data }) => data, ({ code }) => code);
+      registry.registerAll([
+        operation("secret", ["admin"], () => "secret"),
+        operation("open", [], (_, context) => Promise.all(contexts(context).map(secret))),
+      ]);
+      const callMap = new PendingRequestMap();
+      callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
+      export const result = (async () => [await secret({}), ...(await callMap.call("page.open", {})).data])();
+    `,
+      { crypto, setTimeout, clearTimeout, AbortController, EventTarget, CustomEvent },
+    );
+    assert.deepEqual(outcome, ["secret", ...Array.from({ length: 4 }, () => "ACCESS_DENIED")]);
   });
 
   it("in a bare engine events of a stream are read", async () => {

@@ -33,6 +33,7 @@ const SUITES = {
   "registry/notes.test.mjs": 15,
   "registry/output.test.mjs": 47,
   "registry/registration.test.mjs": 56,
+  "registry/served-trust.test.mjs": 380,
   "registry/subscribe.test.mjs": 39,
   "registry/subscribe-end.test.mjs": 21,
   "schema/from-schema.test.mjs": 96,

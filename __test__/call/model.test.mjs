@@ -70,7 +70,9 @@ describe("the model, the machine in Rust and the one in JavaScript agree", () =>
         assert.deepEqual(held, { timers: 0, listeners: 0 }, `OPERATIONS_SEED=${seed}, run ${run}`);
       }
       console.log(JSON.stringify(tally));
-      for (const kind of ["value", "done", "FAILED", "ABORTED", "TIMEOUT", "overflow", "silence"]) {
+      const common = ["value", "done", "FAILED", "ABORTED", "TIMEOUT", "silence"];
+      // One history in 15 has an overflow.
+      for (const kind of RUNS < 200 ? common : [...common, "overflow"]) {
         assert.ok(tally[kind] > 0, `${kind} never happened`);
       }
     });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -132,6 +132,56 @@ describe("list", { concurrency: true }, () => {
       assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
       assert.match(stdout, /everything\.echo/);
     }
+  });
+});
+
+describe("servers", { concurrency: true }, () => {
+  it("servers shows how each server is, with and without --json", async (t) => {
+    const off = { command: "gone", disabled: true };
+    const { mcpServers } = JSON.parse(readFileSync(join((await hub(t)).cwd, "operations.json"), "utf8"));
+    const options = await hub(t, { mcpServers: { ...mcpServers, off } });
+    const { code, value } = await runJson(t, ["servers"], options);
+    assert.equal(code, 0);
+    const seen = value.servers.map(({ name, status, tools }) => [name, status, tools > 0]);
+    assert.deepEqual(seen, [
+      ["everything", "connected", true],
+      ["memory", "connected", true],
+      ["broken", "failed", false],
+      ["off", "disabled", false],
+    ]);
+    assert.match(value.servers[2].error.message, /no-such-program-anywhere/);
+    const { stdout } = await run(t, ["servers"], options);
+    assert.match(stdout, /^NAME +STATUS +TOOLS +PROBLEM$/m);
+    assert.match(stdout, /^broken +failed +0 +.*no-such-program-anywhere/m);
+  });
+
+  it("a lazy server of a file is started once, and views are part of the file", async (t) => {
+    const { mcpServers } = JSON.parse(readFileSync(join((await hub(t)).cwd, "operations.json"), "utf8"));
+    const memory = {
+      ...mcpServers.memory,
+      start: "lazy",
+      toolCache: "lists",
+      tools: {
+        include: ["read_graph", "delete_*", "create_*"],
+        rename: { read_graph: "graph" },
+        access: { "delete_*": { requiredScopes: [] }, "create_*": { requiredScopes: ["memory:create"] } },
+      },
+    };
+    const options = await hub(t, { mcpServers: { memory } });
+    const { stdout } = await run(t, ["list"], options);
+    assert.match(stdout, /memory\.graph +mutation +open/);
+    assert.match(stdout, /memory\.create_entities +mutation +memory:create/);
+    // The rules of the file are over those of the server.
+    assert.match(stdout, /memory\.delete_entities +mutation +memory:delete/);
+    assert.doesNotMatch(stdout, /memory\.search_nodes/);
+    assert.equal(readdirSync(join(options.cwd, "lists")).length, 1);
+    const { value } = await runJson(t, ["servers"], options);
+    assert.deepEqual(
+      value.servers.map(({ status }) => status),
+      ["stopped"],
+    );
+    const { stdout: data } = await run(t, ["call", "memory.graph"], options);
+    assert.match(data, /entities/);
   });
 });
 
@@ -419,4 +469,26 @@ describe("inspect", { concurrency: true }, () => {
       assert.match(stderr, message);
     });
   }
+});
+
+describe("run", () => {
+  const program =
+    'const n: number = input.n; console.log("seen"); return { n, ids: Object.keys(operations) }';
+
+  it("runs a program with its input, prints its value, and what it logs to standard error", async (t) => {
+    const cwd = folderWith(t, { "operations.json": {} });
+    writeFileSync(join(cwd, "program.ts"), program);
+    const { code, stdout, stderr } = await run(t, ["run", "program.ts", '{"n":3}'], { cwd });
+    assert.deepEqual([code, JSON.parse(stdout)], [0, { n: 3, ids: [] }], stderr);
+    assert.match(stderr, /seen/);
+  });
+
+  it("a program that fails ends with 1, and says why", async (t) => {
+    const cwd = folderWith(t, { "operations.json": {} });
+    writeFileSync(join(cwd, "program.js"), "throw new Error('no')");
+    const { code, stderr } = await run(t, ["run", "program.js"], { cwd });
+    assert.equal(code, 1);
+    assert.match(stderr, /PROGRAM_ERROR: Error: no/);
+    assert.equal((await run(t, ["run", "an-id", "--resume"], { cwd })).code, 2);
+  });
 });

@@ -9,7 +9,7 @@ import { runNode } from "../support/run-node.mjs";
 import { onlyOn } from "../support/skips.mjs";
 import { bin, folderWith, run } from "./support/cli.mjs";
 
-const COMMANDS = ["serve", "inspect", "list", "describe", "call", "search", "tools", "completion"];
+const COMMANDS = ["serve", "inspect", "list", "describe", "call", "search", "tools", "servers", "completion"];
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 
 describe("help", { concurrency: true }, () => {
@@ -124,7 +124,7 @@ describe("completion", { concurrency: true }, () => {
       const program = `source complete.sh; COMP_WORDS=(operations ${words.map((w) => `'${w}'`).join(" ")}); COMP_CWORD=${words.length}; _operations; echo "\${COMPREPLY[@]}"`;
       return execFileSync("bash", ["-c", program], { cwd: folder, encoding: "utf8" }).trim();
     };
-    assert.equal(await complete("se"), "serve search");
+    assert.equal(await complete("se"), "serve search servers");
     assert.equal(await complete("tools", "--target", "open"), "openai openai-strict");
     assert.equal(await complete("list", "--st"), "--strict");
     assert.equal(await complete("serve", "comp"), "complete.sh");

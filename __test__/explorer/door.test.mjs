@@ -5,8 +5,9 @@ import { readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
-import { CallError, OperationRegistry } from "@alkdev/operations";
+import { CallError, createMCPClient, OperationRegistry } from "@alkdev/operations";
 import { createHandler, serve } from "@alkdev/operations/serve";
+import { stdio } from "../mcp/support/servers.mjs";
 import { callError, operation } from "../registry/support/operations.mjs";
 import { post as postTo, serving } from "../serve/support.mjs";
 
@@ -178,6 +179,18 @@ describe("what the explorer is told", () => {
       "running",
       "waiting",
     ]);
+  });
+
+  it("the explorer's data has the state of each MCP server, for callers who may read counters", async (t) => {
+    const client = await createMCPClient("files", stdio());
+    t.after(() => client.close());
+    const { url } = await serving(client.tools, { doors, tokens, anonymous: true });
+    const sources = async (headers) => (await (await get(`${url}/status.json`, headers)).json()).sources;
+    assert.deepEqual(await sources({}), []);
+    const connected = { kind: "mcp", name: "files", state: "connected", isUsable: true };
+    assert.deepEqual(await sources(ada), [connected]);
+    await client.close();
+    assert.deepEqual(await sources(ada), [{ ...connected, state: "closed", isUsable: false }]);
   });
 
   it("the explorer's data follows the registry", async () => {

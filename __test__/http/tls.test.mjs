@@ -1,7 +1,10 @@
 // TLS with an authority of one's own, and HTTP/2 over it.
 
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createSecureServer } from "node:http2";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, describe, it } from "node:test";
 import { makeCertificates } from "./certificates.mjs";
 import { answers, failureOf, handlers, single, until } from "./support.mjs";
@@ -57,6 +60,22 @@ describe("https", () => {
     const error = await failureOf(single("get", {}, { baseUrl, ca })({}, {}));
     assert.match(error.message, /TLS failed: .*certificate not valid for name/);
     assert.equal(error.details.cause, "ERR_TLS_CERTIFICATE");
+  });
+
+  it("tls: { ca } and tls: { caFile } do the same as the old name ca", async () => {
+    const { url } = await secure(tell);
+    const folder = mkdtempSync(join(tmpdir(), "operations-http-tls-"));
+    const caFile = join(folder, "ca.pem");
+    writeFileSync(caFile, ca);
+    for (const options of [{ tls: { ca } }, { tls: { caFile } }]) {
+      const { data } = await single("get", {}, { baseUrl: url, ...options })({}, {});
+      assert.ok(data);
+    }
+    rmSync(folder, { recursive: true });
+    assert.throws(() => single("get", {}, { baseUrl: url, tls: { caFile } }), {
+      code: "VALIDATION_ERROR",
+      message: /config\.tls\.caFile cannot be read: ENOENT/,
+    });
   });
 
   it("a ca that is no certificate is refused at once", () => {

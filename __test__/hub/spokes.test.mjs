@@ -365,6 +365,18 @@ describe("a spoke that serves", () => {
     }
   });
 
+  it("a spoke whose registry is refused can serve another one", async () => {
+    let offers = 0;
+    const accept = () => ++offers > 1 && { namespace: "laptop" };
+    const { address, registry } = await hubOf([], { hub: { accept } });
+    const spoke = await spokeOf(address, { name: "laptop" });
+    const refused = await failureOf(spoke.serve(registryOf(read)));
+    assert.equal(refused.details.reason, "not-accepted");
+    await spoke.serve(registryOf(greet));
+    const { data } = await registry.execute("laptop.greet", { name: "Ada" });
+    assert.equal(data, "Hello, Ada");
+  });
+
   it("a spoke whose offer is refused does no harm to the one before it", async () => {
     const { address, registry } = await hubOf([], { hub: { accept: () => ({ namespace: "laptop" }) } });
     const first = await spokeOf(address, { name: "laptop", token: "bob" });
@@ -500,7 +512,7 @@ describe("a connection that is lost", () => {
     t.after(() => reset());
     // Two operations that would have the same name at the hub.
     mine.register(operation({ namespace: "notes", name: "read" }));
-    await eventually(() => logged.some((line) => line.includes("did not take the operations")));
+    await eventually(() => logged.some((line) => line.includes("did not accept operations")));
     await first.served.close();
     const registry = registryOf();
     const again = await serve(registry, { port, doors: { hub: byName.hub } });

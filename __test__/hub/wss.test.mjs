@@ -38,6 +38,18 @@ describe("wss://", () => {
     assert.deepEqual((await registry.execute("far.double", { n: 4 })).data, { n: 8 });
   });
 
+  it("tls: { caFile } and tls: { ca } do the same as the old name caFile", async () => {
+    const { address } = await secureHub();
+    for (const tls of [{ caFile }, { ca }]) {
+      const spoke = await spokeOf(address, { tls });
+      assert.deepEqual((await spoke.callMap.call("demo.echo", {})).data, {});
+    }
+    const none = await failureOf(spokeOf(address, { tls: { ca: "none" } }));
+    assert.match(none.message, /tls\.ca holds no certificate/);
+    const both = await failureOf(spokeOf(address, { tls: { ca, caFile } }));
+    assert.match(both.message, /tls\.caFile and ca exclude each other/);
+  });
+
   it("an https:// address connects like wss://", async () => {
     const { address } = await secureHub();
     const spoke = await spokeOf(address.replace("wss", "https"), { caFile });
@@ -71,7 +83,7 @@ describe("wss://", () => {
       assert.equal(error.code, "EXECUTION_ERROR");
       assert.equal(error.details.reason, "tls", error.message);
       assert.equal(error.details.delivery, "none");
-      assert.match(error.message, /certificate is not accepted: .* caFile/);
+      assert.match(error.message, /certificate is not accepted: .* tls\.caFile/);
       assert.doesNotMatch(JSON.stringify(error), /ada-secret/);
     }
   });
@@ -81,7 +93,7 @@ describe("wss://", () => {
     for (const name of [join(folder, "missing.pem"), file("broken.pem", "no certificate at all")]) {
       const error = await failureOf(spokeOf(address, { caFile: name }));
       assert.equal(error.code, "VALIDATION_ERROR");
-      assert.match(error.message, /caFile (cannot be used|holds no certificate)/);
+      assert.match(error.message, /caFile \(.*\) (cannot be used|holds no certificate)/);
       assert.ok(error.message.includes(name), error.message);
     }
   });

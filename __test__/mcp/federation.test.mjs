@@ -108,7 +108,6 @@ describe("what leads to a token", () => {
 
   it("only one complete set of credentials is accepted", async () => {
     for (const [oauth, words] of [
-      [{ dpop: true }, /must have onAuthorize/],
       [{ workload, enterprise }, /one way to a token, and has workload and enterprise/],
       [{ enterprise, dpop: true }, /oauth\.dpop cannot be combined with enterprise/],
       [{ workload: { clientId: "a" } }, /workload\.token/],

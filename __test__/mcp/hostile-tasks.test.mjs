@@ -66,7 +66,7 @@ describe("a server whose tasks", () => {
   });
 
   for (const [what, end, message] of [
-    ["are done with another task", { result: { ...TASK, resultType: "task" } }, /is another task/],
+    ["are done with another task", { result: { ...TASK, resultType: "task" } }, /is itself a task/],
     [
       "have a result and an error",
       { result: done.result, error: { code: -32603, message: "no" } },

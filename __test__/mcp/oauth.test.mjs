@@ -186,9 +186,10 @@ describe("a server that wants a token", () => {
     for (const token of tokens) assert.ok(!told.includes(token));
   });
 
-  it("`oauth` without a way to reach the user is refused", async () => {
-    const error = await failure(createMCPClient("guarded", { url: "http://127.0.0.1:9/", oauth: {} }));
-    assert.equal(error.code, "VALIDATION_ERROR");
+  it("`oauth` without a way to reach the user fails when the user has to be asked, and says what to do", async (t) => {
+    const { server } = await guarded(t);
+    const error = await failure(createMCPClient("guarded", { url: server.url, oauth: {} }));
+    assert.equal(error.details.needs, "auth");
     assert.match(error.message, /onAuthorize/);
   });
 });

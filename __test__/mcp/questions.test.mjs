@@ -105,6 +105,21 @@ describe("other questions", () => {
     assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
   });
 
+  it("a server that asks without a pause is refused beyond a number of questions, and calls go on", async (t) => {
+    let asked = 0;
+    const onElicitation = () => {
+      asked += 1;
+      return { action: "decline" };
+    };
+    const { call, ask } = await connected(t, stdio([], { onElicitation }));
+    const { declined, refused } = await ask("elicit-often", { times: 2_000 });
+    assert.equal(declined, asked);
+    assert.equal(declined + refused.length, 2_000);
+    assert.ok(asked >= 100 && asked < 1_000, `${asked} were put to the user`);
+    for (const message of refused) assert.match(message, /too many questions/);
+    assert.equal((await call("echo", { text: "fine" })).data[0].text, "fine");
+  });
+
   it("a callback that is no function is refused", async () => {
     for (const field of ["onElicitation", "onSampling"]) {
       await assert.rejects(connected({ after() {} }, stdio([], { [field]: "ask me" })), {

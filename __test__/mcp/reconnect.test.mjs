@@ -95,6 +95,22 @@ describe("the next call", () => {
     assert.ok(log.some(({ text }) => /test/.test(text)));
   });
 
+  it("a server that dies at each call is started again after longer and longer pauses, and calls say when", async (t) => {
+    const starts = startsFile(t);
+    const { call } = await connected(t, stdio([], { env: { STARTS_FILE: starts.path } }));
+    let calls = 0;
+    let error;
+    do {
+      calls += 1;
+      error = await failure(call("die"));
+    } while (calls < 20 && error.details.reason !== "backing-off");
+    assert.equal(error.details.reason, "backing-off", error.message);
+    assert.equal(error.details.delivery, "none");
+    assert.ok(error.details.retryInMs > 1_000, String(error.details.retryInMs));
+    assert.match(error.message, /failed \d+ times in a row and is tried again in \d+ ms/);
+    assert.equal(starts.pids("server").length, calls - 1);
+  });
+
   it("the next call waits for the restart as long as its own time limit", async (t) => {
     const starts = startsFile(t);
     const marker = join(temporaryFolder(t), "marker");
@@ -119,6 +135,20 @@ describe("the next call", () => {
       const error = await failure(call("echo", { text: "hello?" }));
       assert.equal(error.code, "EXECUTION_ERROR");
       assert.match(error.message, /cannot open the database/);
+      assert.equal(error.details.delivery, "none");
+    }
+  });
+
+  it("calls that wait for a start that fails end with it, and do not start the server again", async (t) => {
+    const marker = join(temporaryFolder(t), "marker");
+    const { call } = await connected(t, stdio(["crash-when-restarted"], { env: { MARKER: marker } }));
+    await failure(call("die-once", { marker }));
+    const errors = await Promise.all(
+      Array.from({ length: 8 }, () => failure(call("echo", { text: "hello?" }))),
+    );
+    for (const error of errors) {
+      assert.match(error.message, /cannot open the database/);
+      assert.notEqual(error.details.reason, "backing-off");
       assert.equal(error.details.delivery, "none");
     }
   });

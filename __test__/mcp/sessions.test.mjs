@@ -126,27 +126,33 @@ describe("two users with two tokens on one server", () => {
 });
 
 describe("connections", () => {
-  it("connections of users are bounded: the idle one is closed, and when all are in use a user is refused", async () => {
-    const { server } = await upstream();
-    const { as } = await client(server.url, { sessions: { most: 1, idle: 60_000 } });
-    assert.equal((await as("ada", { n: 1 })).data.user, "ada");
-    assert.equal((await as("bob", { n: 2 })).data.user, "bob");
-    let isDone = false;
-    const long = as("ada", { n: 3, wait: 300 }).finally(() => {
-      isDone = true;
+  for (const sessions of [
+    { max: 1, maxIdle: 60_000 },
+    { most: 1, idle: 60_000 },
+  ]) {
+    const names = Object.keys(sessions).join(", ");
+    it(`connections of users are bounded (${names}): the idle one is closed, and when all are in use a user is refused`, async () => {
+      const { server } = await upstream();
+      const { as } = await client(server.url, { sessions });
+      assert.equal((await as("ada", { n: 1 })).data.user, "ada");
+      assert.equal((await as("bob", { n: 2 })).data.user, "bob");
+      let isDone = false;
+      const long = as("ada", { n: 3, wait: 300 }).finally(() => {
+        isDone = true;
+      });
+      await wait(0);
+      await assert.rejects(as("bob", { n: 4 }), (error) => {
+        assert.equal(error.code, "EXECUTION_ERROR");
+        assert.equal(error.details.reason, "overloaded");
+        assert.equal(error.details.delivery, "none");
+        assert.equal(error.details.retryAfter, 1_000);
+        return true;
+      });
+      assert.equal(isDone, false);
+      assert.equal((await long).data.user, "ada");
+      assert.equal((await as("bob", { n: 5 })).data.user, "bob");
     });
-    await wait(0);
-    await assert.rejects(as("bob", { n: 4 }), (error) => {
-      assert.equal(error.code, "EXECUTION_ERROR");
-      assert.equal(error.details.reason, "overloaded");
-      assert.equal(error.details.delivery, "none");
-      assert.equal(error.details.retryAfter, 1_000);
-      return true;
-    });
-    assert.equal(isDone, false);
-    assert.equal((await long).data.user, "ada");
-    assert.equal((await as("bob", { n: 5 })).data.user, "bob");
-  });
+  }
 
   it("a token that is refused is reported, and the next call tries again", async () => {
     const { server } = await upstream();

@@ -374,7 +374,9 @@ describe("connecting", { skip, timeout: 60_000 }, () => {
       [{ servers: "nats://x" }, /name/],
       [{ servers: "http://x", name: "n" }, /servers\[0\]/],
       [{ servers: "nats://x", name: "n", prefix: "a b" }, /prefix/],
-      [{ servers: "nats://x", name: "n", queue: "a.>" }, /queue/],
+      [{ servers: "nats://x", name: "n", queueGroup: "a.>" }, /queueGroup/],
+      // The old name.
+      [{ servers: "nats://x", name: "n", queue: "a.>" }, /queueGroup/],
       [{ servers: "nats://x", name: "n", timeout: 5 }, /timeout is not an option: there are servers/],
       [{ servers: "nats://x", name: "n", auth: { password: secret } }, /auth\.user/],
       [{ servers: "nats://x", name: "n", auth: { credentials: secret } }, /credentials/],

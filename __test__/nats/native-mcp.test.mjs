@@ -68,7 +68,7 @@ const made = [];
 
 const temporary = () => {
   const folder = mkdtempSync(join(tmpdir(), "operations-"));
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20 }));
   return folder;
 };
 

@@ -46,7 +46,7 @@ describe("a field that is wrong", () => {
     ["sse", { maxEventBytes: 0 }, "config.sse.maxEventBytes"],
     ["maxResponseBytes", 0.5],
     ["ca", 5],
-    ["output", "normalize"],
+    ["output", "normalized"],
     ["include", 5],
     ["include", [/a/]],
     ["exclude", [null]],
@@ -163,7 +163,7 @@ describe("the log", () => {
 
   it("the log names unknown fields of the configuration", () => {
     FromOpenAPI(document, { namespace: "t", team: "x", owner: 5 });
-    assert.deepEqual(texts(), ["Fields of the configuration that mean nothing here: team, owner"]);
+    assert.deepEqual(texts(), ["Unknown fields in the configuration: team, owner"]);
   });
 
   it("the log names entries of include and exclude that the document does not have", () => {

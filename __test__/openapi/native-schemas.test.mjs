@@ -1,5 +1,5 @@
 // A schema of an imported operation exists twice: JavaScript makes it with `FromSchema` at the first look, and the
-// native twin of a served registry compiles it from the document. Both must say the same about every value.
+// native mirror of a served registry compiles it from the document. Both must say the same about every value.
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
@@ -80,7 +80,7 @@ async function compare(text, random, sample) {
   return counts;
 }
 
-describe(`a schema in the native twin and the same schema in JavaScript (OPERATIONS_SEED=${seed})`, () => {
+describe(`a schema in the native mirror and the same schema in JavaScript (OPERATIONS_SEED=${seed})`, () => {
   for (const { name, text } of realDocuments) {
     it(`native and JavaScript schemas agree for ${name}`, async () => {
       await compare(text(), new Random(seed), 40);

@@ -244,7 +244,7 @@ describe("a native call", () => {
     const { url, registry, native, stop } = await instrumented(operations(), { tracer: stubborn });
     await (await post(`${url}/api/api/item`, { id: "7" })).text();
     await until(() => native.length === 1);
-    registry.nativeTwin().refresh();
+    registry.nativeMirror().refresh();
     await (await post(`${url}/api/api/item`, { id: "7" })).text();
     await until(() => native.length === 2);
     stop();

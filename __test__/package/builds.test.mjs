@@ -204,6 +204,14 @@ describe("built from the packed tarballs", () => {
         ...options,
       }),
     );
+  // Where the addon stays in node_modules, the bundle has to find it there.
+  const inProject = (name) => join(project, `built-${name}`);
+  way("esbuild, with the package external", async (folder) => {
+    const file = join(inProject("esbuild"), "out.cjs");
+    await esbuild("program.mjs", file, { external: ["@alkdev/operations", "@sinclair/typebox"] });
+    copyFileSync(file, join(folder, "out.cjs"));
+    return [node, file];
+  });
   way("esbuild, CommonJS", async (folder) => {
     await esbuild("program.mjs", join(folder, "out.cjs"), { loader: { ".node": "copy" } });
     return [node, join(folder, "out.cjs")];
@@ -249,8 +257,6 @@ describe("built from the packed tarballs", () => {
     { skip: onlyOn("linux") },
   );
 
-  // Where the addon stays in node_modules, the bundle has to find it there.
-  const inProject = (name) => join(project, `built-${name}`);
   way("rollup", async (folder) => {
     const [{ rollup }, resolve, commonjs] = await Promise.all(
       ["rollup", "@rollup/plugin-node-resolve", "@rollup/plugin-commonjs"].map(load),

@@ -101,7 +101,7 @@ describe("over Redis", { skip: missingBroker("redis-server") }, () => {
     const other = openTarget({ url, prefix: "elsewhere:" });
     await assert.rejects(new PendingRequestMap(other).call("t.double", { n: 1 }), {
       code: "OPERATION_NOT_FOUND",
-      message: /Nobody serves calls.*elsewhere:call\.requested/,
+      message: /Calls are not served.*elsewhere:call\.requested/,
     });
     await other.close();
   });

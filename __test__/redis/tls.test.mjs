@@ -58,6 +58,13 @@ describe("over TLS", { skip: missingBroker("redis-server") || missingOpenssl() }
     assert.deepEqual(unwrap(await map.call("t.double", { n: 2 })), { n: 4 });
   });
 
+  it("Redis over TLS reads certificates from files", async () => {
+    const tls = { caFile: file("ca.crt"), certFile: file("client.crt"), keyFile: file("client.key") };
+    const map = new PendingRequestMap(openTarget({ url, tls }));
+    await isServed(map);
+    assert.deepEqual(unwrap(await map.call("t.double", { n: 3 })), { n: 6 });
+  });
+
   it("Redis over TLS refuses a server of an unknown authority", async () => {
     // Without `ca` the system's certificates are used, if there are any.
     for (const tls of [identity, { ca: identity.cert }]) {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { checkAccess, enforceAccess, OperationRegistry, subscribe } from "@alkdev/operations";
+import { configure, reset } from "@logtape/logtape";
 import { callError, operation, registered, rejection } from "./support/operations.mjs";
 
 const identity = (scopes = [], resources = undefined) => ({ identity: { id: "u", scopes, resources } });
@@ -367,6 +368,26 @@ describe("protect", () => {
     }
   });
 
+  it("a pattern that covers no operation yet is noted in the log, and one that covers some is not", async () => {
+    const lines = [];
+    await configure({
+      sinks: { lines: ({ message }) => lines.push(message.join("")) },
+      loggers: [
+        { category: "operations", lowestLevel: "debug", sinks: ["lines"] },
+        { category: ["logtape", "meta"], sinks: [] },
+      ],
+    });
+    try {
+      const registry = new OperationRegistry();
+      registry.register(operation({ namespace: "files", name: "write" }));
+      registry.protect("files.wirte", rules(["write"]));
+      registry.protect("files.*", rules(["write"]));
+    } finally {
+      await reset();
+    }
+    assert.deepEqual(lines, ["protect: files.wirte covers no operation yet"]);
+  });
+
   it("rules that protect added are taken back by the function that it returned, and no others", async () => {
     const registry = new OperationRegistry();
     registry.register(files("write", rules(["own"])));
@@ -451,17 +472,28 @@ describe("protect", () => {
     await registry.execute(`files.${name}`, 1, identity(["read"]));
   });
 
-  it("a grant that was asked of rules which changed meanwhile is asked again", async () => {
-    const asked = [];
-    const slow = async (_, { operationId }) => asked.push(operationId) > 0;
-    const registry = new OperationRegistry({ customAuth: { slow } });
-    registry.audit(() => {});
-    registry.register(files("write", rules([], { customAuth: "slow" })));
-    const call = registry.execute("files.write", 1);
-    registry.protect("files.write", rules(["write"]));
-    await assert.rejects(call, callError("ACCESS_DENIED"));
-    assert.deepEqual(asked, ["files.write"]);
-  });
+  for (const isAudited of [false, true]) {
+    it(`a grant by rules that changed meanwhile is decided again, ${isAudited ? "with" : "without"} audit`, async () => {
+      const asked = [];
+      const slow = async (_, { operationId }) => asked.push(operationId) > 0;
+      const registry = new OperationRegistry({ customAuth: { slow } });
+      if (isAudited) registry.audit(() => {});
+      const accessControl = rules([], { customAuth: "slow" });
+      const handler = async function* () {
+        yield 1;
+      };
+      registry.registerAll([
+        files("write", accessControl),
+        operation({ namespace: "files", name: "watch", type: "subscription", accessControl, handler }),
+      ]);
+      const call = registry.execute("files.write", 1);
+      const event = registry.subscribe("files.watch", 1).next();
+      registry.protect("files.*", rules(["write"]));
+      await assert.rejects(call, callError("ACCESS_DENIED"));
+      await assert.rejects(event, callError("ACCESS_DENIED"));
+      assert.deepEqual(asked, ["files.write", "files.watch"]);
+    });
+  }
 
   it("a protected subscription is refused before its handler runs", async () => {
     let ran = false;

@@ -282,7 +282,7 @@ describe("a malformed spec is refused, with the operation and the field", () => 
   });
 
   it("an output mode that does not exist is refused", () => {
-    for (const output of ["normalize", "", null, true]) {
+    for (const output of ["normalized", "", null, true]) {
       assert.throws(
         () => new OperationRegistry({ output }),
         callError("VALIDATION_ERROR", "RegistryOptions.output", "normalise"),
@@ -424,7 +424,7 @@ describe("what a refusal says", () => {
       () => registry.register(operation({ _meta: { output: "strickt" } })),
       callError(
         "VALIDATION_ERROR",
-        '_meta.output: Expected "normalise", "keep", "off" or "strict", not "strickt"',
+        '_meta.output: Expected "normalise", "normalize", "keep", "off" or "strict", not "strickt"',
       ),
     );
     registry.register(operation({ _meta: { output: "strict", mine: "anything" } }));

@@ -1,8 +1,12 @@
-// With `trustDirectCalls`, a handler that serves a caller makes calls for that caller: its context is never trusted.
+// With `trustDirectCalls`, a handler that serves a caller makes calls for that caller: they are never trusted, whatever context
+// it passes (docs/decisions/0030-origin-of-a-call.md).
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { buildCallHandler, OperationRegistry, PendingRequestMap, subscribe } from "@alkdev/operations";
+import { serve } from "@alkdev/operations/serve";
+import { toTools } from "@alkdev/operations/tools";
 import { Type } from "@sinclair/typebox";
 
 const operation = (type, name, handler, extra = {}) => ({
@@ -34,6 +38,9 @@ const COPIES = {
   "a copy of its entries": (context) => Object.fromEntries(Object.entries(context)),
   "a copy of its descriptors": (context) => Object.create(null, Object.getOwnPropertyDescriptors(context)),
   "a copy of a frozen proxy": (context) => ({ ...new Proxy(Object.freeze({ ...context }), {}) }),
+  "a context made anew": () => ({}),
+  "a context made anew for the same caller": ({ identity, requestId }) => ({ identity, requestId }),
+  "no context": () => undefined,
 };
 
 /** How a handler may reach what needs admin. */
@@ -146,7 +153,153 @@ describe("a context that a middleware made from nothing", () => {
   }
 });
 
-describe("a handler that serves somebody", () => {
+describe("a call from outside is tracked by what runs for it", () => {
+  const DENIED = { code: "ACCESS_DENIED" };
+
+  it("a served handler is not trusted with a context made anew after it has waited", async () => {
+    const { registry, callMap, given } = secrets();
+    registry.register(
+      operation("query", "open", async () => {
+        await sleep(1);
+        await new Promise((resolve) => setImmediate(resolve));
+        return registry.execute("t.secret", {}, {});
+      }),
+    );
+    await assert.rejects(callMap.call("t.open", {}), DENIED);
+    assert.deepEqual(given, []);
+  });
+
+  it("what a served call does when it is aborted is not trusted", async () => {
+    const { registry, callMap, given } = secrets();
+    const cleaned = new Promise((resolve) => {
+      registry.register(
+        operation("query", "open", (_, { signal }) => {
+          signal.addEventListener("abort", () => resolve(registry.execute("t.secret", {})));
+          return new Promise(() => {});
+        }),
+      );
+    });
+    const refused = assert.rejects(cleaned, DENIED);
+    const call = callMap.call("t.open", {}, { deadline: Date.now() + 200 });
+    await assert.rejects(call, { code: "TIMEOUT" });
+    await refused;
+    assert.deepEqual(given, []);
+  });
+
+  it("getters of a result that is sent are not trusted", async () => {
+    const { registry } = secrets();
+    let seen;
+    registry.register(
+      operation("query", "open", () => ({
+        toJSON: () => {
+          seen ??= registry.execute("t.secret", {}).then(
+            () => "trusted",
+            ({ code }) => code,
+          );
+          return 1;
+        },
+      })),
+    );
+    const { url, close } = await serve(registry, { port: 0, doors: { http: true } });
+    await fetch(`${url}/api/t/open`, {
+      method: "POST",
+      body: "{}",
+      headers: { "content-type": "application/json" },
+    });
+    assert.equal(await seen, "ACCESS_DENIED");
+    await close();
+  });
+
+  it("a served subscription is not trusted with a context made anew, at its later events and when it ends", async () => {
+    const { registry, callMap, given } = secrets();
+    const outcomes = [];
+    const attempt = () =>
+      registry.execute("t.secret", {}, {}).then(
+        () => outcomes.push("given"),
+        ({ code }) => outcomes.push(code),
+      );
+    const ended = Promise.withResolvers?.() ?? {};
+    ended.promise ??= new Promise((resolve) => Object.assign(ended, { resolve }));
+    registry.register(
+      operation("subscription", "open", async function* () {
+        try {
+          yield await attempt();
+          yield await attempt();
+          yield await attempt();
+        } finally {
+          await attempt();
+          ended.resolve();
+        }
+      }),
+    );
+    const events = callMap.subscribe("t.open", {});
+    await events.next();
+    await events.next();
+    await events.return();
+    await ended.promise;
+    assert.ok(outcomes.length >= 3, `${outcomes}`);
+    assert.deepEqual([...new Set(outcomes)], ["ACCESS_DENIED"]);
+    assert.deepEqual(given, []);
+  });
+
+  it("a handler that serves a registry without trustDirectCalls is not trusted by one that has it", async () => {
+    const { registry: trusting, given } = secrets();
+    const registry = new OperationRegistry();
+    registry.register(operation("query", "open", () => trusting.execute("t.secret", {}, {})));
+    const callMap = new PendingRequestMap();
+    callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
+    await assert.rejects(callMap.call("t.open", {}), DENIED);
+    assert.deepEqual(given, []);
+  });
+
+  it("a handler that a model calls is not trusted with a context made anew", async () => {
+    const { registry, given } = secrets();
+    registry.register(operation("query", "open", () => registry.execute("t.secret", {}, {})));
+    const result = await toTools(registry, { target: "anthropic" }).call("t_open", {});
+    assert.match(JSON.stringify(result), /ACCESS_DENIED|requires/);
+    assert.deepEqual(given, []);
+  });
+
+  it("a custom rule is not trusted with a context made anew while it decides about a served call", async () => {
+    const registry = new OperationRegistry({
+      trustDirectCalls: true,
+      customAuth: { rule: () => registry.execute("t.secret", {}, {}).then(() => true) },
+    });
+    const rules = { accessControl: { requiredScopes: [], customAuth: "rule" } };
+    registry.registerAll([
+      operation("query", "secret", () => 1, ADMIN),
+      operation("query", "ruled", () => 2, rules),
+    ]);
+    const callMap = new PendingRequestMap();
+    callMap["call.requested"].subscribe(buildCallHandler({ registry, callMap }));
+    await assert.rejects(callMap.call("t.ruled", {}), DENIED);
+  });
+
+  it("a program's own calls stay trusted while calls are served, and after they were", async () => {
+    const { registry, callMap, given } = secrets();
+    let release;
+    const released = new Promise((resolve) => {
+      release = resolve;
+    });
+    registry.register(operation("query", "open", () => released));
+    const served = callMap.call("t.open", {});
+    await registry.execute("t.secret", {}, {});
+    release(1);
+    await served;
+    await registry.execute("t.secret", {}, {});
+    await registry.subscribe("t.secrets", {}, {}).next();
+    assert.deepEqual(given, ["secret", "secret", "secrets"]);
+  });
+
+  it("a served handler is trusted where the program says so", async () => {
+    const { registry, callMap, given } = secrets();
+    registry.register(operation("query", "open", () => registry.execute("t.secret", {}, { trusted: true })));
+    await callMap.call("t.open", {});
+    assert.deepEqual(given, ["secret"]);
+  });
+});
+
+describe("a handler that serves a caller", () => {
   it("a served handler passes the identity of its caller on with its context", async () => {
     const { registry, callMap } = secrets();
     registry.register(operation("query", "open", (_, context) => registry.execute("t.secret", {}, context)));

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, describe, it } from "node:test";
+import { OperationRegistry } from "@alkdev/operations";
 import { uncounted } from "../support/own-time.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "spill-restart-"));
@@ -91,5 +92,14 @@ describe("spilled files of a process that was killed", { timeout: 120_000 }, () 
     await spilling({ dir });
     const left = readdirSync(dir).filter((name) => name in files);
     assert.deepEqual(left.sort(), Object.keys(files).sort().slice(1));
+  });
+
+  it("new spilled files of another host stay if a mocked clock is years ahead", (t) => {
+    const dir = mkdtempSync(join(folder, "mocked-"));
+    const name = "00000001-7-7-0123456789abcdef0123456789abcdef";
+    writeFileSync(join(dir, name), "x");
+    t.mock.timers.enable({ apis: ["Date"], now: Date.UTC(2040, 0, 1) });
+    new OperationRegistry({ spill: { over: 1, dir } });
+    assert.deepEqual(readdirSync(dir), [name]);
   });
 });

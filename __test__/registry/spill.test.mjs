@@ -21,7 +21,7 @@ import { Type } from "@sinclair/typebox";
 import { mebibytes, memoryWhile } from "../support/memory.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "spill-registry-"));
-after(() => rmSync(folder, { recursive: true, force: true }));
+after(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20 }));
 let count = 0;
 
 function registryOf(handler, { spill, outputSchema = Type.Unknown(), ...options } = {}) {

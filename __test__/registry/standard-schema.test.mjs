@@ -19,6 +19,7 @@ import { Type as Type1 } from "typebox";
 import * as v from "valibot";
 import { z } from "zod";
 import * as mini from "zod/mini";
+import { z as z3 } from "zod/v3";
 import { callError, idOf, operation, rejection, subscription } from "./support/operations.mjs";
 import { collectLog } from "./support/warnings.mjs";
 
@@ -347,6 +348,16 @@ describe("a library of its own", () => {
     assert.deepEqual(refused.details.errors, [
       { path: "/a~1b/c~0d/0/Symbol(s)", message: "Expected an even number" },
     ]);
+  });
+
+  it("a Zod 3 schema is refused at registration, with what to use instead", () => {
+    const error = callError("VALIDATION_ERROR", "Zod 3 schema", "use Zod 4, or zod/v4 of zod@3.25");
+    const registry = new OperationRegistry();
+    assert.throws(
+      () => registry.register(operation({ inputSchema: z3.object({ name: z3.string() }) })),
+      error,
+    );
+    assert.throws(() => registry.register(operation({ outputSchema: z3.string() })), error);
   });
 
   it("a library without Standard JSON Schema needs an adapter, or an internal operation", async () => {

@@ -1,5 +1,5 @@
 // A process that forbids code from strings (a content security policy, `vm` contexts, hardened servers):
-// stencils and the native walk serve alone.
+// fast checks and the native walk serve alone.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -75,7 +75,7 @@ describe("formats and kinds that are registered with a fork", () => {
     assert.equal(stderr, "");
   });
 
-  it("formats and kinds of a fork under another name are checked after useTypeBox, which one warning recommends", async () => {
+  it("formats and kinds of a fork under another name are checked after useTypeBox, which one warning for each recommends", async () => {
     const imports = `import * as fork from "@alkdev/other-fork";
       import { collectErrors, useTypeBox } from "@alkdev/operations";
       const { ${NAMES} } = fork;`;
@@ -85,8 +85,22 @@ describe("formats and kinds that are registered with a fork", () => {
       `${CHECKS} useTypeBox(fork); ${CHECKS.replace("const say", "const again").replaceAll("say(", "again(")}`,
     );
     assert.deepEqual(stdout.split("\n").slice(2), ["[]", '["/text","/number"]', ""]);
-    assert.equal(stderr.match(/OperationsWarning/g)?.length, 1);
+    assert.equal(stderr.match(/OperationsWarning/g)?.length, 2);
+    assert.match(stderr, /the format "shout", .* call useTypeBox\(fork\)/);
     assert.match(stderr, /the kind "Even", .* call useTypeBox\(fork\)/);
+  });
+
+  it("formats that are known, or come from a JSON Schema, are no reason for a warning", async () => {
+    const imports = `import { ${NAMES} } from "@alkdev/other-fork";
+      import { collectErrors, FromSchema } from "@alkdev/operations";`;
+    const { stderr } = await run(
+      "quiet.mjs",
+      imports,
+      `collectErrors(Type.String({ format: "password" }), "x");
+       collectErrors(Type.String({ format: "date" }), "2026-01-01");
+       collectErrors(FromSchema({ type: "string", format: "colour" }), "red");`,
+    );
+    assert.equal(stderr, "");
   });
 });
 

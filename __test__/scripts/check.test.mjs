@@ -34,9 +34,10 @@ test("a changed test file is run itself", () => {
 
 test("each folder of the facade and each crate has tests that a change of it runs", () => {
   const areas = [
-    "border",
+    "interop",
     "call",
     "cli",
+    "code",
     "mcp",
     "nats",
     "openapi",

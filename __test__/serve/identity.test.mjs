@@ -44,12 +44,23 @@ describe("tokens", () => {
         return true;
       });
     }
-    const both = { doors: { http: true }, tokens: {}, identify: () => undefined };
-    await assert.rejects(serve(registry, both), /exclude each other/);
   });
 });
 
 describe("identify", () => {
+  it("identify is asked for what tokens do not know", async () => {
+    const asked = [];
+    const identify = ({ headers }) => {
+      asked.push(headers.get("authorization"));
+      return BOB;
+    };
+    const { post } = await serving([whoami], { tokens: { "ada-token": ADA }, identify });
+    assert.deepEqual(await (await post("test/whoami", {}, bearer("ada-token"))).json(), ADA);
+    assert.deepEqual(await (await post("test/whoami", {}, bearer("other"))).json(), BOB);
+    assert.deepEqual(await (await post("test/whoami", {})).json(), BOB);
+    assert.deepEqual(asked, ["Bearer other", null]);
+  });
+
   it("identify gets the request, and may be async", async () => {
     const seen = [];
     const { post } = await serving([whoami], {

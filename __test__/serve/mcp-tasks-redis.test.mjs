@@ -132,7 +132,7 @@ describe("tasks in Redis", { skip: missingBroker("redis-server") }, () => {
       redis: { url },
     });
     const { error } = await call(served.url, "x_slow");
-    assert.match(error.message, /cannot be kept at the moment/);
+    assert.match(error.message, /cannot be stored at the moment/);
     assert.doesNotMatch(JSON.stringify(error), /s3cret/);
     // It is the same as for a request that is given up: nothing hangs.
     const unknown = "00000000-0000-4000-8000-000000000000";

@@ -150,7 +150,7 @@ describe("_meta.mcp with a mistake", () => {
     const meta = (name, mcp, more = {}) => operation({ namespace: "m", name, _meta: { mcp }, ...more });
     const served = await serving(
       [
-        meta("typo", { resorce: { uri: "a://b" } }),
+        meta("typo", { colour: { uri: "a://b" } }),
         meta("brace", { resource: { uri: "a://{b" } }),
         meta("missing", { resource: { url: "a://b" } }),
         meta("mutation", { resource: { uri: "a://c" } }, { type: "mutation" }),
@@ -166,7 +166,7 @@ describe("_meta.mcp with a mistake", () => {
       ["m_typo", "m_brace", "m_missing", "m_mutation", "m_task"],
     );
     const about = (name) => lines.filter((line) => line.startsWith(`The operation m.${name}: _meta.mcp `));
-    assert.match(about("typo")[0], /has "resorce", which means nothing\. Did you mean resource\?/);
+    assert.match(about("typo")[0], /has "colour", which means nothing\. There are tool, prompt/);
     assert.match(about("brace")[0], /uri "a:\/\/\{b", which cannot be read/);
     assert.match(about("missing")[0], /a resource without a uri/);
     assert.match(about("mutation")[0], /but the operation is a mutation/);

@@ -6,7 +6,9 @@ import { createMCPClient, OperationRegistry } from "@alkdev/operations";
 import { serve } from "@alkdev/operations/serve";
 import { configure, reset } from "@logtape/logtape";
 import { eventually, hubOf, spokeOf } from "../hub/support.mjs";
+import { startHTTPServer } from "../mcp/support/http-server.mjs";
 import { runModule } from "../support/run-node.mjs";
+import { failureOf } from "../support/waiting.mjs";
 import { operation, serving } from "./support.mjs";
 
 const open = operation({ name: "open", handler: () => "open" });
@@ -28,6 +30,24 @@ describe("/ready", () => {
     await client.close();
     const unusable = [{ kind: "mcp", name: "files", state: "closed" }];
     assert.deepEqual(await ready(url), [503, { status: "not-ready", sources: 1, unusable }]);
+  });
+
+  it("/ready is 200 while a server is stopped or idle, and 503 while it needs a login", async (t) => {
+    let isOpen = true;
+    const before = (_, response) => !isOpen && response.writeHead(401).end();
+    const upstream = await startHTTPServer(t, { before });
+    const lists = new Map();
+    const toolCache = { get: (key) => lists.get(key), set: (key, list) => void lists.set(key, list) };
+    const config = { url: upstream.url, start: "lazy", toolCache };
+    const client = await createMCPClient("files", config);
+    after(() => client.close());
+    const { url } = await serving(client.tools);
+    assert.equal(client.getStatus().state, "stopped");
+    assert.equal((await ready(url))[0], 200);
+    isOpen = false;
+    await failureOf(client.client.callTool({ name: "echo", arguments: {} }));
+    const unusable = [{ kind: "mcp", name: "files", state: "needs-auth" }];
+    assert.deepEqual((await ready(url))[1].unusable, unusable);
   });
 
   it("/ready is 503 while the connection to a hub is lost", async () => {
@@ -119,7 +139,7 @@ describe("a server that starts", () => {
     const all = await warnings({ host: "0.0.0.0" });
     assert.equal(all.length, 3, all.join("\n"));
     assert.match(all[0], OPEN);
-    assert.match(all[0], /Set tokens or identify, or anonymous: true/);
+    assert.match(all[0], /Set tokens, jwt or identify, or anonymous: true/);
     assert.match(all[1], UNREACHABLE);
   });
 

@@ -1,5 +1,5 @@
-// Two readings of the native interface: what the Rust side exports (`#[napi]` in `src/`), and what
-// `facade/native-binding.ts` declares. Both as lines such as `RedisBus.publish(string, string, string?): void`.
+// Two readings of the native interface: what the Rust side exports (`#[napi]` in `src/`), and what napi-derive has made of it
+// in `facade/native-binding.ts`. Both as lines such as `RedisBus.publish(string, string, string?): void`.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ const TYPES = {
   Array: "unknown[]",
   Uint8Array: "Uint8Array",
   Null: "null",
-  // Functions that the binding calls (`src/border`).
+  // Functions that the binding calls (`src/interop`).
   Look: "() => void",
   MakeError: "function",
   WriteLog: "function",
@@ -27,7 +27,7 @@ const NUMBER = /^[iuf](8|16|32|64)$/;
 function taken(type) {
   const plain = type
     .replaceAll(/'\w+,?\s*/g, "")
-    .replaceAll(/<_?>|\bnapi::|\bbindgen_prelude::/g, "")
+    .replaceAll(/<_?>|\b\w+::/g, "")
     .trim();
   const [, name, inner] = plain.match(/^&?(?:mut )?([\w&():]+)(?:<(.*)>)?$/s) ?? [undefined, plain];
   return { plain, name, inner };
@@ -104,7 +104,7 @@ export function exported(folder) {
         owner = impl === undefined ? undefined : classes.get(of);
         continue;
       }
-      const parameters = parts(list)
+      const parameters = parts(list.replaceAll(/#\[napi\(\s*ts_arg_type = "[^"]*"\s*\)\]\s*/g, ""))
         .filter((each) => !/^&?(?:'\w+ )?(?:mut )?self$|:\s*&?('\w+ )?Env\b|:\s*This\b/.test(each))
         .map((each) => rustType(each.slice(each.indexOf(":") + 1), classes));
       const result = attributes?.match(/ts_return_type = "([^"]*)"/)?.[1];
@@ -142,7 +142,8 @@ function tsType(node) {
   if (ts.isLiteralTypeNode(node)) return ts.isStringLiteral(node.literal) ? "string" : node.getText();
   if (ts.isArrayTypeNode(node)) return `${tsType(node.elementType)}[]`;
   if (ts.isTypeReferenceNode(node) && node.typeArguments?.length === 1) {
-    return `${node.typeName.getText()}<${tsType(node.typeArguments[0])}>`;
+    const [name, inner] = [node.typeName.getText(), tsType(node.typeArguments[0])];
+    return name === "Array" ? `${inner}[]` : `${name}<${inner === "undefined" ? "void" : inner}>`;
   }
   return node.getText();
 }
@@ -159,20 +160,23 @@ export function declared(file) {
       return each.questionToken !== undefined && !type.endsWith("?") ? `${type}?` : type;
     });
   for (const statement of source.statements) {
-    if (!ts.isInterfaceDeclaration(statement)) continue;
-    const owner = statement.name.text === "NativeBinding" ? "" : `${statement.name.text}.`;
+    if (ts.isFunctionDeclaration(statement)) {
+      lines.push(`${statement.name.text}(${signature(statement).join(", ")}): ${tsType(statement.type)}`);
+    }
+    if (!ts.isClassDeclaration(statement)) continue;
+    const owner = statement.name.text;
     for (const member of statement.members) {
-      const name = member.name.getText();
-      if (ts.isMethodSignature(member)) {
-        // What always throws returns nothing.
-        const type = tsType(member.type).replace(/^never$/, "void");
-        lines.push(`${owner}${name}(${signature(member).join(", ")}): ${type}`);
-      } else if (ts.isConstructorTypeNode(member.type)) {
-        const parameters = signature(member.type);
-        // Classes that only native code makes have no constructor.
-        const isMadeHere = member.type.modifiers === undefined && parameters[0] !== "never";
-        if (isMadeHere) lines.push(`${name}.new(${parameters.join(", ")}): ${tsType(member.type.type)}`);
-      } else lines.push(`${owner}${name}: ${tsType(member.type)}`);
+      if (ts.isConstructorDeclaration(member)) {
+        // Classes that only native code makes have a private one.
+        if (member.modifiers === undefined)
+          lines.push(`${owner}.new(${signature(member).join(", ")}): ${owner}`);
+      } else if (ts.isGetAccessor(member)) {
+        lines.push(`${owner}.${member.name.getText()}: ${tsType(member.type)}`);
+      } else {
+        lines.push(
+          `${owner}.${member.name.getText()}(${signature(member).join(", ")}): ${tsType(member.type)}`,
+        );
+      }
     }
   }
   return lines.sort();

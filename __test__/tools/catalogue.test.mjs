@@ -276,9 +276,9 @@ describe("asOperations", () => {
   it("asOperations check access at the call, whatever was found and trusted", async () => {
     const { front } = served();
     const call = (context) => front.execute("catalogue.call", { id: "vault.open" }, context);
-    await assert.rejects(call(caller), { code: "ACCESS_DENIED" });
-    await assert.rejects(call({ trusted: true }), { code: "ACCESS_DENIED" });
-    await assert.rejects(call({}), { code: "ACCESS_DENIED" });
+    await assert.rejects(call(caller), { code: "OPERATION_NOT_FOUND" });
+    await assert.rejects(call({ trusted: true }), { code: "OPERATION_NOT_FOUND" });
+    await assert.rejects(call({}), { code: "OPERATION_NOT_FOUND" });
     assert.equal((await call({ identity: { id: "v", scopes: ["vault"] } })).data, "open");
     const { data } = await front.execute("catalogue.search", { query: "vault" }, caller);
     assert.deepEqual(data, []);

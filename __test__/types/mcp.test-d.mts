@@ -6,6 +6,7 @@ import {
   MCPClientLoader,
   type MCPClientWrapper,
   type MCPLoadReport,
+  type MCPServerReport,
   type OperationContext,
   OperationRegistry,
   type ResponseEnvelope,
@@ -62,8 +63,27 @@ expectTypeOf(report).toEqualTypeOf<MCPLoadReport>();
 expectTypeOf(report.failures[0]?.error).toEqualTypeOf<CallError | undefined>();
 expectTypeOf(loader.getClient("files")).toEqualTypeOf<MCPClientWrapper | undefined>();
 expectTypeOf(loader.getStatus().files?.state).toEqualTypeOf<
-  "connecting" | "connected" | "lost" | "failed" | "closed" | undefined
+  "stopped" | "connecting" | "connected" | "idle" | "lost" | "failed" | "closed" | undefined
 >();
+expectTypeOf(loader.status()).toEqualTypeOf<Record<string, MCPServerReport>>();
+loader.on("status", ({ name, status, error }) => {
+  expectTypeOf(name).toEqualTypeOf<string>();
+  expectTypeOf(error).toEqualTypeOf<CallError | undefined>();
+  // @ts-expect-error there is no such status
+  return status === "asleep";
+});
+// @ts-expect-error there is no such event
+loader.on("tools", () => {});
+// A view is by name, or a function of the tool.
+await createMCPClient("view", {
+  ...http,
+  tools: { include: ["a*"], rename: { a: "b" }, trustAnnotations: true },
+});
+await createMCPClient("view", { ...http, tools: { exclude: ({ name }) => name.startsWith("delete") } });
+// @ts-expect-error a name is a string
+await createMCPClient("view", { ...http, tools: { rename: { a: 1 } } });
+// @ts-expect-error there is no such start
+await createMCPClient("lazy", { ...http, start: "later" });
 
 // Callbacks know what they are asked, and what they may answer.
 await createMCPClient("asks", {
@@ -92,7 +112,7 @@ await createMCPClient("asks", { ...http, oauth: { onAuthorize: "a page" } });
 declare function openBrowser(url: string): void;
 await createMCPClient("asks", { ...http, oauth: { onAuthorize: ({ url }) => openBrowser(url) } });
 await createMCPClient("asks", { ...http, oauth: { onAuthorize: async ({ url }) => openBrowser(url) } });
-// @ts-expect-error somebody shows the page, or the program has credentials of its own
+// The status says that a login is needed.
 await createMCPClient("asks", { ...http, oauth: {} });
 await createMCPClient("own", { ...http, oauth: { clientCredentials: { clientId: "c", clientSecret: "s" } } });
 

@@ -1,19 +1,50 @@
 // The NATS transport's types: it fits where a call map is wanted.
 
-import { buildEnv, type EnvOptions, OperationRegistry, type ResponseEnvelope } from "@alkdev/operations";
-import { connectNats, type NatsCallMap, type NatsTransport } from "@alkdev/operations/transport-nats";
+import {
+  buildEnv,
+  type CloseOptions,
+  type ConnectionEvent,
+  type ConnectionStatus,
+  type EnvOptions,
+  OperationRegistry,
+  type RemoteCallMap,
+  type ResponseEnvelope,
+} from "@alkdev/operations";
+import type {
+  HTTPDoorOptions,
+  HttpDoorOptions,
+  MCPDoorOptions,
+  MCPResumeOptions,
+  MCPTaskOptions,
+  MCPTaskRedis,
+  McpDoorOptions,
+  McpResumeOptions,
+  McpTaskOptions,
+  McpTaskRedis,
+  ServeCloseOptions,
+} from "@alkdev/operations/serve";
+import {
+  connectNats,
+  type NatsCallMap,
+  type NatsCloseOptions,
+  type NatsEvent,
+  type NatsStatus,
+  type NatsTransport,
+} from "@alkdev/operations/transport-nats";
+import type { RedisCloseOptions } from "@alkdev/operations/transport-redis";
+import type { HubCloseOptions, HubEvent, HubStatus } from "@alkdev/operations/transport-websocket";
 import { expectTypeOf } from "expect-type";
 
 const connection = await connectNats({
   servers: ["nats://127.0.0.1:4222", "tls://example:4222"],
   name: "n",
   prefix: "p",
-  queue: "q",
+  queueGroup: "q",
   tls: { caFile: "ca.pem" },
   auth: { user: "u", password: "p" },
 });
 expectTypeOf(connection).toEqualTypeOf<NatsTransport>();
-expectTypeOf(connection.callMap).toEqualTypeOf<NatsCallMap>();
+expectTypeOf(connection.callMap).toEqualTypeOf<RemoteCallMap>();
 expectTypeOf(connection.callMap).toExtend<NonNullable<EnvOptions["callMap"]>>();
 
 const registry = new OperationRegistry();
@@ -35,3 +66,13 @@ await connection.close({ drain: 5 });
 await connectNats({ name: "n" });
 // @ts-expect-error there is no such option
 await connectNats({ servers: "x", name: "n", timeout: 5 });
+
+// Old names of types are those of today.
+expectTypeOf<NatsCallMap>().toEqualTypeOf<RemoteCallMap>();
+expectTypeOf<[NatsStatus, HubStatus]>().toEqualTypeOf<[ConnectionStatus, ConnectionStatus]>();
+expectTypeOf<[NatsEvent, HubEvent]>().toEqualTypeOf<[ConnectionEvent, ConnectionEvent]>();
+expectTypeOf<NatsCloseOptions | HubCloseOptions>().toEqualTypeOf<CloseOptions>();
+expectTypeOf<RedisCloseOptions | ServeCloseOptions>().toEqualTypeOf<CloseOptions>();
+expectTypeOf<HttpDoorOptions>().toEqualTypeOf<HTTPDoorOptions>();
+expectTypeOf<[McpDoorOptions, McpResumeOptions]>().toEqualTypeOf<[MCPDoorOptions, MCPResumeOptions]>();
+expectTypeOf<[McpTaskOptions, McpTaskRedis]>().toEqualTypeOf<[MCPTaskOptions, MCPTaskRedis]>();

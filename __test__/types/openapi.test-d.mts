@@ -53,7 +53,7 @@ FromOpenAPI(5, { namespace: "pets" });
 // A document that toOpenAPI wrote names the namespaces of its operations itself.
 FromOpenAPI(foreign, {});
 // @ts-expect-error a word that is none
-FromOpenAPI(foreign, { namespace: "pets", output: "normalize" });
+FromOpenAPI(foreign, { namespace: "pets", output: "normal" });
 expectTypeOf(FromSubPath).toEqualTypeOf(FromOpenAPI);
 
 // What comes of it fits where the TypeScript package's results fitted.

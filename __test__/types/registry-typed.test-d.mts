@@ -70,6 +70,39 @@ const ark = defineOperation({
   },
 });
 
+// Output properties with a default may be left out where the schema's library has them in its types.
+const filled = { ...rest, namespace: "demo", type: "query", inputSchema: Type.Object({}) } as const;
+const filledByZod = defineOperation({
+  ...filled,
+  name: "zod",
+  outputSchema: z.object({ total: z.number().default(0) }),
+  handler: () => ({}),
+});
+defineOperation({
+  ...filled,
+  name: "valibot",
+  outputSchema: v.object({ total: v.optional(v.number(), 0) }),
+  handler: () => ({}),
+});
+defineOperation({
+  ...filled,
+  name: "arktype",
+  outputSchema: type({ total: "number = 0" }),
+  handler: () => ({}),
+});
+// TypeBox leaves them out of its types.
+const total = Type.Object({ total: Type.Number({ default: 0 }) });
+// @ts-expect-error the type of `total` is a number, with a default or without
+defineOperation({ ...filled, name: "typebox", outputSchema: total, handler: () => ({}) });
+defineOperation({
+  ...filled,
+  name: "unsafe",
+  outputSchema: Type.Unsafe<{ total?: number }>(total),
+  handler: () => ({}),
+});
+const filledData = createRegistry([filledByZod]).execute("demo.zod", {});
+expectTypeOf(filledData).resolves.toEqualTypeOf<ResponseEnvelope<{ total: number }>>();
+
 const registry = createRegistry([greet, createTask, ticks, ark], { output: "keep" });
 const one = registry.execute("demo.greet", { name: "x" });
 expectTypeOf(one).resolves.toEqualTypeOf<ResponseEnvelope<{ greeting: string }>>();

@@ -31,7 +31,7 @@ export class CompiledSchema {
     return false;
   }
 
-  /** What is wrong with the value; nothing when it passes. */
+  /** The errors of the value; empty if it passes. */
   errors(value: unknown, max = MAX_ERRORS): ValueError[] {
     return bounded(() => {
       const found: ValueError[] = [];
@@ -79,7 +79,7 @@ export function isLimit(error: unknown): error is CallError & { details: { limit
 
 const cache = new WeakMap<object, CompiledSchema>();
 
-/** What checks a schema, made when it is first asked for. */
+/** What checks a schema, made at the first use. */
 export function compiled(schema: object): CompiledSchema {
   let found = cache.get(schema);
   if (found === undefined) {

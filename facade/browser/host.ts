@@ -1,4 +1,4 @@
-// What browsers and edge workers give: the counterpart of `border/host.ts`.
+// What browsers and edge workers give: the counterpart of `interop/host.ts`.
 
 // Jest's jsdom has no `TextEncoder`, and the logging library makes one when it is loaded. Node has it.
 if (typeof TextEncoder === "undefined" && typeof process === "object") {
@@ -10,7 +10,7 @@ if (typeof TextEncoder === "undefined" && typeof process === "object") {
   });
 }
 
-/** Nobody can subscribe to a diagnostics channel here. */
+/** There are no diagnostics channels here. */
 export function channel(_name: string): {
   readonly hasSubscribers: boolean;
   publish(message: unknown): void;
@@ -18,7 +18,7 @@ export function channel(_name: string): {
   return { hasSubscribers: false, publish: () => {} };
 }
 
-/** An id that nobody else has. `crypto.randomUUID` exists on pages with https only. */
+/** A unique id. `crypto.randomUUID` exists on pages with https only. */
 export function newId(): string {
   if (typeof crypto.randomUUID === "function") return crypto.randomUUID();
   const bytes = crypto.getRandomValues(new Uint8Array(16));
@@ -34,7 +34,7 @@ export function isNativeError(value: unknown): boolean {
   try {
     return value instanceof Error || Object.prototype.toString.call(value) === "[object Error]";
   } catch {
-    // A proxy that refuses to be looked at.
+    // A proxy that throws.
     return false;
   }
 }
@@ -55,6 +55,22 @@ export function onNextTurn(callback: () => void): void {
 export function later(callback: () => void, milliseconds: number): void {
   setTimeout(callback, milliseconds);
 }
+
+export interface AsyncStorage<T> {
+  run<R>(value: T, work: () => R): R;
+  getStore(): T | undefined;
+}
+
+/** Browsers have none; edge workers have one, as a global or as a module of Node's. */
+export function newAsyncStorage<T>(): AsyncStorage<T> | undefined {
+  const { AsyncLocalStorage: Storage } = globalThis as { AsyncLocalStorage?: new () => AsyncStorage<T> };
+  if (Storage !== undefined) return new Storage();
+  const node = typeof process === "object" ? process.getBuiltinModule?.("node:async_hooks") : undefined;
+  return node && new node.AsyncLocalStorage<T>();
+}
+
+/** Milliseconds since 1970, whatever a test puts in the place of `Date` later on. */
+export const systemTime: () => number = Date.now;
 
 /** Warns the developer of the page. */
 export function emitWarning(message: string, detail = ""): void {

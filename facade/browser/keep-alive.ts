@@ -1,4 +1,4 @@
-// The counterpart of `border/keep-alive.ts`: a page lives until it is closed, but what is waited for must not be collected,
+// The counterpart of `interop/keep-alive.ts`: a page lives until it is closed, but what is waited for must not be collected,
 // and some who use this entry do have a process that could end.
 
 const waiting = new Set<object>();

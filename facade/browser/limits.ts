@@ -1,4 +1,4 @@
-// The counterpart of `registry/limits.ts` and `registry/limited.ts`: limits are counted in native code.
+// The counterpart of `registry/limits.ts` and `registry/call-gate.ts`: limits are counted in native code.
 
 import { unavailable } from "./unavailable.js";
 

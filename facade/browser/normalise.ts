@@ -4,14 +4,14 @@
 import type { TSchema } from "@sinclair/typebox";
 import { Errors } from "@sinclair/typebox/errors";
 import { Check, Create } from "@sinclair/typebox/value";
-import { pointerToken } from "../border/text.js";
+import { pointerToken } from "../interop/text.js";
 import type { Normalised, ValueError } from "../schema/compiled.js";
 import { type Dictionary, kindOf, OptionalKind, type SchemaNode, setOwn } from "../schema/typebox-kinds.js";
 import { converted } from "./convert.js";
 
 export type Mode = "normalise" | "keep" | "strict";
 
-/** Which values have the type that a kind declares, whatever else is asked of them. */
+/** Which values have the type that a kind declares, whatever else the schema requires. */
 const TYPES: Record<string, (value: unknown) => boolean> = {
   Boolean: (value) => typeof value === "boolean",
   Integer: Number.isInteger,
@@ -253,7 +253,7 @@ export class Normalisation {
     return Check(schema as never, this.#references as never, value);
   }
 
-  /** The empty value of a type; nothing where TypeBox has none. */
+  /** The empty value of a type; `undefined` where TypeBox has none. */
   #make(schema: SchemaNode): unknown {
     try {
       return Create(schema as never, this.#references as never);
@@ -279,7 +279,7 @@ function changed(value: Dictionary, changes: ReadonlyMap<string, unknown>): Dict
   return copy;
 }
 
-/** A copy of the default: it is the schema's own, which nobody may change through a value. That of a union is that of its
+/** A copy of the default: it is the schema's own, which must not change through a value. That of a union is that of its
  * first variant. */
 function defaultOf(schema: SchemaNode): unknown {
   if (schema.default !== undefined) return structuredClone(schema.default);

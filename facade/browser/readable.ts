@@ -1,15 +1,15 @@
 // A schema as TypeBox's interpreter can read it. TypeBox refuses every value where a format is not registered; to us an
 // unknown format is a remark, as in JSON Schema. What the interpreter would trip over later is refused here.
 
-import { isRecord } from "../border/options.js";
-import { quoted } from "../border/text.js";
 import { invalid } from "../errors.js";
+import { isRecord } from "../interop/options.js";
+import { quoted } from "../interop/text.js";
 import { POSITIONS } from "../schema/json-schema-positions.js";
 import { MAX_SCHEMA_DEPTH } from "../schema/limits.js";
 import { BUILT_IN_KINDS, type Dictionary, kindOf } from "../schema/typebox-kinds.js";
 import { isFormatKnown, learnKind } from "./registries.js";
 
-/** The schema itself, or a copy without the formats that nobody has registered. */
+/** The schema itself, or a copy without unregistered formats. */
 export function readable(schema: object): object {
   const reading = new Reading();
   const copy = reading.schema(schema, true);
@@ -40,7 +40,7 @@ class Reading {
     this.#depth += 1;
     if (isVisible) this.#open.add(schema);
     const copy = this.#copyOf(schema);
-    this.#look(schema);
+    this.#note(schema);
     for (const keyword of Object.getOwnPropertyNames(schema)) {
       const value = schema[keyword];
       if (keyword === "format" && typeof value === "string" && !isFormatKnown(value)) {
@@ -57,7 +57,7 @@ class Reading {
   }
 
   /** Takes note of kinds and references. */
-  #look(schema: Dictionary): void {
+  #note(schema: Dictionary): void {
     const kind = kindOf(schema);
     if (kind !== undefined && !BUILT_IN_KINDS.has(kind)) learnKind(kind);
     if (schema.$id !== undefined) this.ids.add(schema.$id);

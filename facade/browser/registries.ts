@@ -11,7 +11,7 @@ export function useTypeBox(module: TypeBoxModule): void {
   others.push(module);
 }
 
-/** Whether somebody has registered a format. */
+/** Whether a format is registered. */
 export function isFormatKnown(name: string): boolean {
   if (FormatRegistry.Has(name)) return true;
   const check = others.find((copy) => copy.FormatRegistry.Has(name))?.FormatRegistry.Get(name);
@@ -19,7 +19,7 @@ export function isFormatKnown(name: string): boolean {
   return check !== undefined;
 }
 
-/** Makes a kind known that somebody has registered with another copy. */
+/** Makes a kind known that is registered with another copy. */
 export function learnKind(name: string): void {
   if (TypeRegistry.Has(name)) return;
   const check = others.find((copy) => copy.TypeRegistry.Has(name))?.TypeRegistry.Get(name);

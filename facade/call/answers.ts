@@ -1,20 +1,26 @@
 // Calls that the native side has for us: requests go to the call handler, its answers back to the native side.
 
-import { BriefMap } from "../border/brief-map.js";
 import type { ResponseEnvelope } from "../envelope.js";
+import { fromSystemTime } from "../interop/clock.js";
+import { inThisContext, onNextTurn } from "../interop/host.js";
+import { type Listener, Listeners } from "../interop/listeners.js";
+import { isRecord } from "../interop/options.js";
+import { TransientMap } from "../interop/transient-map.js";
 import { logger } from "../logging.js";
-import type { Via } from "../registry/protocol-context.js";
+import type { RegistryServer } from "../native-binding.js";
+import type { Via } from "../registry/call.js";
+import { runForOutside } from "../registry/origin.js";
 import type { OperationRegistry } from "../registry/registry.js";
+import { defaultOverrun } from "./abandoned-handlers.js";
 import { Batch } from "./batch.js";
 import { buildCallHandler } from "./call-handler.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
-import { usualOverrun } from "./overrun.js";
 import {
   assertSendable,
+  type ClientChannel,
+  clientChannelOf,
   internalError,
-  type Line,
-  lineOf,
-  placeIsFree,
+  permitReleased,
   takesFiles,
   viaOf,
 } from "./remote.js";
@@ -23,25 +29,28 @@ import { wireText } from "./wire-value.js";
 
 const log = logger("call");
 
-/** What has calls for us and takes the answers. Outputs and details are JSON. */
-interface Native {
-  /** Whether a call that is about to begin is still wanted. */
-  begin(id: string): boolean;
-  /** One line for each: an id, a tab and the answer as JSON; two tabs, if the work is over with it; or an id alone, the work
-   * on which is over. */
-  answerAll(outcomes: string): void;
-  /** Whether a stream may go on at once. */
-  sendEvent(id: string, output: string): boolean;
-  fail(id: string, code: string, message: string, details: string | null, isInternal: boolean): void;
-  complete(id: string): void;
-}
+/** What has calls for us and takes the answers. Outputs and details are JSON. `answerAll` takes one line for each: an id, a tab
+ * and the answer; two tabs, if the work is over with it; or an id alone, the work on which is over. */
+export type NativeServer = Pick<RegistryServer, "begin" | "answerAll" | "sendEvent" | "fail" | "complete">;
 
-type AbortListener = (event: CallAbortedEvent) => unknown;
+type CallRequest = CallRequestedEvent & { from?: string; files?: boolean };
+
+/** Names the request of `createHandler` that a call is for (`serve/request-contexts.ts`). No handler sees it. */
+export const CONTEXT_HEADER = "operations-async-context";
+
+/** Takes the header off. */
+export function takeContextMark({ metadata }: CallRequestedEvent): string | undefined {
+  const headers = metadata?.headers;
+  if (!isRecord(headers) || !Object.hasOwn(headers, CONTEXT_HEADER)) return undefined;
+  const mark = headers[CONTEXT_HEADER];
+  delete headers[CONTEXT_HEADER];
+  return typeof mark === "string" ? mark : undefined;
+}
 
 export interface AnswersOptions {
   readonly overrun?: number | undefined;
   readonly verifyIdentity?: VerifyIdentity | undefined;
-  /** The places that the native side has; nothing where there is no limit. */
+  /** The permits that the native side has; `undefined` without a limit. */
   readonly concurrency?: number | undefined;
   /** Whether the native side hands out files. A request must say so too. */
   readonly handsOutFiles?: boolean | undefined;
@@ -51,16 +60,18 @@ export interface AnswersOptions {
 
 /** What `buildCallHandler` needs of a call map. */
 export class Answers {
-  readonly #native: Native;
+  readonly #native: NativeServer;
   readonly #registry: OperationRegistry;
   readonly #batch: Batch;
   readonly #streams = new Set<string>();
+  /** Streams that are about to begin. */
+  readonly #beginning: (() => void)[] = [];
   /** Where requests are verified: the connections that say to have sent them. */
-  readonly #senders = new BriefMap<string, string>();
+  readonly #senders = new TransientMap<string, string>();
   /** Where handlers may talk with their clients. */
-  readonly #lines = new Map<string, Line>();
+  readonly #channels = new Map<string, ClientChannel>();
   /** Calls whose large results may be in files. */
-  readonly #files = new BriefMap<string, true>();
+  readonly #files = new TransientMap<string, true>();
   readonly #handsOutFiles: boolean;
   readonly #onInternalError: AnswersOptions["onInternalError"];
   /** Whose answer is the last line of the batch, and what it is: the work on most calls is over with that. */
@@ -68,19 +79,16 @@ export class Answers {
   #answer = "";
   /** How the call came that is about to begin. */
   #via: Via | undefined;
-  readonly #listeners = new Set<AbortListener>();
+  readonly #aborts = new Listeners<CallAbortedEvent>();
   /** Streams that may not send at the moment, and how to let them go on. */
   readonly #paused = new Map<string, () => void>();
   readonly #handle: ReturnType<typeof buildCallHandler>;
 
   readonly "call.aborted" = {
-    subscribe: (listener: AbortListener) => {
-      this.#listeners.add(listener);
-      return () => this.#listeners.delete(listener);
-    },
+    subscribe: (listener: Listener<CallAbortedEvent>) => this.#aborts.add(listener),
   };
 
-  constructor(native: Native, registry: OperationRegistry, options: AnswersOptions) {
+  constructor(native: NativeServer, registry: OperationRegistry, options: AnswersOptions) {
     this.#native = native;
     this.#registry = registry;
     this.#handsOutFiles = options.handsOutFiles === true;
@@ -90,16 +98,16 @@ export class Answers {
       try {
         native.answerAll(outcomes);
       } catch (error) {
-        log.error(`Answers could not be sent: ${String(error)}`);
+        log.error(`Failed to send answers: ${String(error)}`);
       }
     });
-    // How many calls run is the native side's business: it tells callers where there is a place.
-    const { concurrency, overrun = concurrency && usualOverrun(concurrency), verifyIdentity } = options;
+    // The native side limits how many calls run: it reports free permits to callers.
+    const { concurrency, overrun = concurrency && defaultOverrun(concurrency), verifyIdentity } = options;
     this.#handle = buildCallHandler({
       registry,
       callMap: this,
       ...(overrun !== undefined && { overrun }),
-      // What waits for it has a place, and there are so many.
+      // What waits for it holds a permit, and their number is limited.
       queue: Number.MAX_SAFE_INTEGER,
       ...(verifyIdentity && {
         verifyIdentity: (identity, message) =>
@@ -109,26 +117,47 @@ export class Answers {
   }
 
   /** Serves a request. The handler never rejects. */
-  requested(request: CallRequestedEvent & { from?: string; files?: boolean }, line?: Line, via?: Via): void {
+  requested(request: CallRequest, channel?: ClientChannel, via?: Via): void {
+    if (!this.#registry.isSubscription(request.operationId)) this.#begin(request, false, channel, via);
+    else if (this.#beginning.push(inThisContext(() => this.#begin(request, true, channel, via))) === 1)
+      onNextTurn(this.#beginNext);
+  }
+
+  /** Each in a turn of its own: the first events of many, and what was refused of them, are not in memory at the same time. */
+  readonly #beginNext = (): void => {
+    const begin = this.#beginning.shift();
+    if (this.#beginning.length > 0) onNextTurn(this.#beginNext);
+    begin?.();
+  };
+
+  #begin(
+    request: CallRequest,
+    isStream: boolean,
+    channel: ClientChannel | undefined,
+    via: Via | undefined,
+  ): void {
     const { requestId, from, files } = request;
-    // It may have waited here for long: nobody begins with what was aborted, or is too late.
+    // It may have waited here for long: what was aborted, or is too late, does not begin.
     if (!this.#native.begin(requestId)) return;
-    if (this.#registry.isSubscription(request.operationId)) this.#streams.add(requestId);
+    if (isStream) this.#streams.add(requestId);
     if (from !== undefined) this.#senders.set(requestId, from);
-    if (line !== undefined) this.#lines.set(requestId, line);
+    if (channel !== undefined) this.#channels.set(requestId, channel);
     if (files === true && this.#handsOutFiles) this.#files.set(requestId, true);
     this.#via = via;
+    // A peer whose native code has passed the call on does not take it off.
+    takeContextMark(request);
+    if (request.deadline !== undefined) request.deadline = fromSystemTime(request.deadline);
     void this.#handle(request);
     this.#via = undefined;
   }
 
-  /** Asked while `requested` hands a call over. */
+  /** Read while `requested` hands a call over. */
   [viaOf](): Via | undefined {
     return this.#via;
   }
 
-  [lineOf](requestId: string): Line | undefined {
-    return this.#lines.get(requestId);
+  [clientChannelOf](requestId: string): ClientChannel | undefined {
+    return this.#channels.get(requestId);
   }
 
   [assertSendable](output: ResponseEnvelope): void {
@@ -143,9 +172,9 @@ export class Answers {
     this.#onInternalError?.(request, error);
   }
 
-  [placeIsFree](requestId: string): void {
+  [permitReleased](requestId: string): void {
     this.#files.delete(requestId);
-    this.#hangUp(requestId);
+    this.#closeChannel(requestId);
     if (this.#streams.delete(requestId)) this.#paused.delete(requestId);
     this.#senders.delete(requestId);
     const isLast = this.#answered === requestId;
@@ -159,16 +188,16 @@ export class Answers {
     return this.#handle.stats().overrunning;
   }
 
-  #hangUp(requestId: string): void {
-    const line = this.#lines.get(requestId);
-    if (line === undefined) return;
-    this.#lines.delete(requestId);
-    line.close();
+  #closeChannel(requestId: string): void {
+    const channel = this.#channels.get(requestId);
+    if (channel === undefined) return;
+    this.#channels.delete(requestId);
+    channel.close();
   }
 
   aborted(requestId: string): void {
-    for (const listener of this.#listeners) listener({ requestId });
-    this.#hangUp(requestId);
+    this.#aborts.notify({ requestId });
+    this.#closeChannel(requestId);
     this.mayGoOn(requestId);
   }
 
@@ -183,7 +212,7 @@ export class Answers {
     this.#batch.flush();
   }
 
-  /** For a stream whose consumer has not asked for more: a promise of the moment when it has. */
+  /** For a stream whose consumer is behind: a promise that resolves when it requests more. */
   respond(requestId: string, output: ResponseEnvelope): Promise<void> | undefined {
     const text = outputText(output);
     if (!this.#streams.has(requestId)) {
@@ -198,7 +227,7 @@ export class Answers {
 
   emitError(requestId: string, code: string, message: string, details?: unknown, isInternal = false): void {
     this.#batch.flush();
-    const text = wireText(details, "The details of an error cannot be sent") ?? null;
+    const text = runForOutside(() => wireText(details, "The details of an error cannot be sent")) ?? null;
     this.#native.fail(requestId, code, message, text, isInternal);
   }
 
@@ -209,5 +238,6 @@ export class Answers {
 
 /** As JSON. The native side knows the refusal by its first words (`crates/operations-core/src/call/wire.rs`). */
 function outputText(output: ResponseEnvelope): string {
-  return wireText(output, "The answer cannot be sent") as string;
+  // Getters and `toJSON` of a result run on behalf of the caller.
+  return runForOutside(() => wireText(output, "The answer cannot be sent")) as string;
 }

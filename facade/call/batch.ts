@@ -24,7 +24,7 @@ export class Batch {
       this.flush();
     } else if (!this.#isScheduled) {
       this.#isScheduled = true;
-      // After all promises that are settled now were looked at, and before anything else.
+      // After all reactions of promises that are settled now, and before anything else.
       nextTick(this.#onTick);
     }
   }

@@ -1,24 +1,25 @@
 // Where the events of the call protocol travel.
 
-import { messageOf } from "../border/text.js";
 import type { CallError } from "../errors.js";
+import { fromSystemTime } from "../interop/clock.js";
+import { coalesced } from "../interop/event-loop.js";
+import { onNextTurn } from "../interop/host.js";
+import { guarded, Listeners } from "../interop/listeners.js";
+import { messageOf } from "../interop/text.js";
 import { logger } from "../logging.js";
 import { CALL_EVENT_TYPES, type CallEvents, type CallEventType } from "./events.js";
 import { answeredBy, readEvent } from "./incoming.js";
 import {
   isConnected,
   leavesProcess,
-  neverRejects,
   onLoss,
   onMalformed,
   paces,
   type Server,
   whileServing,
 } from "./remote.js";
-import { soon } from "./soon.js";
 
 type Listener<T extends CallEventType> = (payload: CallEvents[T]) => unknown;
-type Listeners = { [T in CallEventType]: readonly Listener<T>[] };
 /** What a map itself does with the events that answer its requests. */
 export type Receiver = { [T in Exclude<CallEventType, "call.requested">]: Listener<T> } & {
   /** An answer to this request did not fit `CallEventMap`. */
@@ -27,19 +28,9 @@ export type Receiver = { [T in Exclude<CallEventType, "call.requested">]: Listen
 
 const log = logger("call");
 
-/** The listener as the bus calls it: a registration of its own, even if the same function is registered twice, whose errors
- * are logged. They are not the concern of the sender, and must not end the process. */
-function guarded<T extends CallEventType>(type: T, listener: Listener<T>): Listener<T> {
-  const failed = (error: unknown) => log.error(`A listener for ${type} failed: ${messageOf(error)}`, {});
-  const isQuiet = neverRejects in listener;
-  return (payload) => {
-    try {
-      const result = listener(payload);
-      if (!isQuiet && result instanceof Promise) result.then(undefined, failed);
-    } catch (error) {
-      failed(error);
-    }
-  };
+/** Errors of listeners are logged. They are not the concern of the sender, and must not end the process. */
+function logFailure(type: CallEventType): (error: unknown) => void {
+  return (error) => log.error(`A listener for ${type} failed: ${messageOf(error)}`, {});
 }
 
 /** Publishes events and hands them to listeners. */
@@ -51,9 +42,9 @@ export interface Bus {
   receive(isWaiting: boolean): void;
   /** Whether events leave the process. */
   readonly isRemote: boolean;
-  /** Where streams are paced: to be told of each so-many-th event of a stream that was read. */
+  /** Where streams are paced: called with how many events of a stream were read, now and then. */
   readonly paces: ((requestId: string, read: number) => void) | undefined;
-  /** Somebody works on calls. Returns a function that says that none are left. */
+  /** Registers what works on calls. Returns a function to call when none are left. */
   serving(server: Server): () => void;
   /** Events that were none of the protocol. */
   readonly dropped: DroppedEvents;
@@ -66,18 +57,13 @@ function noneDropped(): DroppedEvents {
   return Object.fromEntries(CALL_EVENT_TYPES.map((type) => [type, 0])) as DroppedEvents;
 }
 
-/** The bus of a map that nobody shares: plain function calls, without an event object in between. */
+/** The bus of a map that is not shared: plain function calls, without an event object in between. */
 export class LocalBus implements Bus {
-  /** Replaced, never changed, so that a list can be gone through while listeners come and go. */
-  readonly #listeners: Listeners = {
-    "call.requested": [],
-    "call.responded": [],
-    "call.completed": [],
-    "call.aborted": [],
-    "call.error": [],
-  };
+  readonly #listeners = Object.fromEntries(
+    CALL_EVENT_TYPES.map((type) => [type, new Listeners<never>(logFailure(type))]),
+  ) as unknown as { readonly [T in CallEventType]: Listeners<CallEvents[T]> };
   readonly #receiver: Receiver;
-  /** What does not come over a wire is not looked at. */
+  /** What does not come over a wire is not validated. */
   readonly dropped = noneDropped();
 
   constructor(receiver: Receiver) {
@@ -85,23 +71,17 @@ export class LocalBus implements Bus {
   }
 
   publish<T extends CallEventType>(type: T, payload: CallEvents[T]): void {
-    const listeners = this.#listeners[type];
-    for (let i = 0; i < listeners.length; i++) (listeners[i] as Listener<T>)(payload);
+    this.#listeners[type].notify(payload);
     // The map comes last: who watches sees the end of a call before the ends that follow from it.
     if (type !== "call.requested") this.#receiver[type as Exclude<T, "call.requested">](payload as never);
   }
 
   listen<T extends CallEventType>(type: T, listener: Listener<T>): () => void {
-    const listeners = this.#listeners as Record<T, readonly Listener<T>[]>;
-    const registered = guarded(type, listener);
-    listeners[type] = [...listeners[type], registered];
-    return () => {
-      listeners[type] = listeners[type].filter((each) => each !== registered);
-    };
+    return this.#listeners[type].add(listener);
   }
 
   receive(): void {
-    // Nobody else can reach this bus, so there is no reason to stop.
+    // Nothing else can reach this bus, so there is no reason to stop.
   }
 
   readonly isRemote = false;
@@ -121,10 +101,10 @@ export class EventTargetBus implements Bus {
   #lastDropped: Event | undefined;
   #isWaiting = false;
   #listening: (() => void)[] = [];
-  readonly #stopSoon = soon(() => {
+  readonly #stopSoon = coalesced(() => {
     if (this.#isWaiting) return;
     for (const stop of this.#listening.splice(0)) stop();
-  });
+  }, onNextTurn);
 
   constructor(target: EventTarget, receiver: Receiver, lost: (reason: CallError) => void) {
     this.#target = target;
@@ -137,7 +117,7 @@ export class EventTargetBus implements Bus {
   }
 
   listen<T extends CallEventType>(type: T, listener: Listener<T>): () => void {
-    return this.#listen(type, guarded(type, listener));
+    return this.#listen(type, guarded(listener, logFailure(type)));
   }
 
   #listen<T extends CallEventType>(
@@ -149,6 +129,8 @@ export class EventTargetBus implements Bus {
       const { detail } = event as CustomEvent<unknown>;
       const payload = readEvent(type, detail);
       if (payload !== undefined) {
+        if (this.isRemote && "deadline" in payload)
+          payload.deadline = fromSystemTime(payload.deadline as number);
         listener(payload);
         return;
       }

@@ -1,4 +1,8 @@
-import { BriefMap } from "../border/brief-map.js";
+import type { ResponseEnvelope } from "../envelope.js";
+import { CallError, failed, isError, isInternal, mapError } from "../errors.js";
+import { coalesced, Yielder } from "../interop/event-loop.js";
+import { onNextTurn } from "../interop/host.js";
+import { neverRejects } from "../interop/listeners.js";
 import {
   aCount,
   aDuration,
@@ -9,38 +13,35 @@ import {
   type Fields,
   must,
   required,
-} from "../border/options.js";
-import { callAt } from "../border/timer.js";
-import { Turns } from "../border/turns.js";
-import type { ResponseEnvelope } from "../envelope.js";
-import { CallError, failed, isError, isInternal, mapError } from "../errors.js";
+} from "../interop/options.js";
+import { callAt } from "../interop/timer.js";
+import { TransientMap } from "../interop/transient-map.js";
 import { logger } from "../logging.js";
 import { tookTooLong } from "../outcomes.js";
 import { refuseOtherCopy } from "../registry/assert-registry.js";
-import { tellOfOpenSources } from "../registry/open-sources.js";
-import { type Manner, markMetadata, SERVED, SERVED_FILES, type Via } from "../registry/protocol-context.js";
+import { type CallOrigin, SERVED, SERVED_WITH_FILES, type Via } from "../registry/call.js";
+import { restrictMetadata } from "../registry/metadata.js";
+import { warnAboutOpenSources } from "../registry/open-sources.js";
 import type { OperationRegistry } from "../registry/registry.js";
-import { streamOf } from "../registry/subscribe.js";
+import { AbandonedHandlers, defaultOverrun } from "./abandoned-handlers.js";
+import { AdmissionQueue, DEFAULT_QUEUE, overloaded, type PlaceLimits } from "./admission-queue.js";
 import { detailsWithoutCookies, withoutCookies } from "./cookies.js";
 import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import { readEvent } from "./incoming.js";
-import { maskedDetails } from "./masked-details.js";
-import { Overrun, usualOverrun } from "./overrun.js";
-import { DEFAULT_QUEUE, overloaded, type PlaceLimits, Places } from "./places.js";
+import { maskedDetails, withoutStderr } from "./masked-details.js";
 import {
   assertSendable,
+  type ClientChannel,
+  clientChannelOf,
   internalError,
-  type Line,
-  lineOf,
-  neverRejects,
-  placeIsFree,
+  permitReleased,
   type Server,
   takesFiles,
   viaOf,
   whileServing,
 } from "./remote.js";
 import { Running } from "./running.js";
-import { soon } from "./soon.js";
+
 import { type VerifyIdentity, verifiedIdentity } from "./verify-identity.js";
 
 /**
@@ -65,7 +66,7 @@ export type CallHandler = (event: CallRequestedEvent) => Promise<void>;
 export interface CallHandlerStats {
   /** Calls and subscriptions that are served. */
   running: number;
-  /** Calls that wait for a place. */
+  /** Calls that wait because of a limit. */
   waiting: number;
   /** Handlers that still run although their call was aborted or timed out. */
   overrunning: number;
@@ -74,19 +75,19 @@ export interface CallHandlerStats {
 /** The part of a `PendingRequestMap` that answers. A transport may have one of its own. */
 export interface AnsweringMap {
   readonly "call.aborted": { subscribe(listener: (event: CallAbortedEvent) => unknown): () => unknown };
-  /** A promise asks a stream to wait until it may go on. */
+  /** With a promise, a stream waits until it resolves. */
   respond(requestId: string, output: ResponseEnvelope): unknown;
   /** `isInternal` says that the message was not written for the caller. */
   emitError(requestId: string, code: string, message: string, details?: unknown, isInternal?: boolean): void;
   complete(requestId: string): void;
-  /** Somebody works on calls. Returns a function that says that none are left. */
+  /** Calls are being served. Returns a function to call when none are left. */
   [whileServing]?(server: Server): () => void;
   /** Where the handler of a call may talk with its client. */
-  [lineOf]?(requestId: string): Line | undefined;
+  [clientChannelOf]?(requestId: string): ClientChannel | undefined;
   /** How a call came, where more is known than that it did. */
   [viaOf]?(requestId: string): Via | undefined;
-  /** For a transport that has limits of its own: there is a place again. */
-  [placeIsFree]?(requestId: string): void;
+  /** For a transport that has limits of its own: a permit is free again. */
+  [permitReleased]?(requestId: string): void;
   /** A handler threw what its caller must not see. */
   [internalError]?(request: CallRequestedEvent, error: unknown): void;
   /** Whether the file of a large result can be handed out to the caller. */
@@ -114,7 +115,7 @@ export interface CallHandlerConfig extends PlaceLimits {
   /** Checks the identity that a request claims. By default every claim is accepted. */
   verifyIdentity?: VerifyIdentity;
   /**
-   * How long a handler may hold its place, in milliseconds. For a subscription: the longest time without an event. An
+   * How long a handler may run, in milliseconds. For a subscription: the longest time without an event. An
    * earlier deadline takes precedence. No limit by default.
    */
   timeout?: number;
@@ -151,29 +152,29 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
   const { registry, callMap } = checked;
   refuseOtherCopy(registry, "buildCallHandler: registry");
   const allowed: ReadonlySet<string> = new Set(checked.allowMetadata);
-  tellOfOpenSources(registry);
+  warnAboutOpenSources(registry);
   const { concurrency, perOperation, perCaller, timeout, verifyIdentity, queue = DEFAULT_QUEUE } = checked;
   const limit = concurrency ?? perOperation ?? perCaller;
-  const places = limit === undefined ? undefined : new Places(checked);
-  const overrun = new Overrun<Running>(checked.overrun ?? usualOverrun(limit), giveBack);
-  const served = new BriefMap<string, Running>();
+  const admission = limit === undefined ? undefined : new AdmissionQueue(checked);
+  const abandoned = new AbandonedHandlers<Running>(checked.overrun ?? defaultOverrun(limit), release);
+  const served = new TransientMap<string, Running>();
   const assertOutput = callMap[assertSendable]?.bind(callMap);
-  const servedPlain: Manner = assertOutput ? { ...SERVED, assertOutput } : SERVED;
-  const servedFiles: Manner = assertOutput ? { ...SERVED_FILES, assertOutput } : SERVED_FILES;
-  /** Calls of which nobody knows yet who makes them. */
+  const withoutFiles: CallOrigin = { ...SERVED, assertOutput };
+  const withFiles: CallOrigin = { ...SERVED_WITH_FILES, assertOutput };
+  /** Calls whose identity is being verified. */
   let unverified = 0;
   let stopListening: (() => void) | undefined;
-  const stopSoon = soon(() => {
+  const stopSoon = coalesced(() => {
     if (served.size > 0) return;
     stopListening?.();
     stopListening = undefined;
-  });
+  }, onNextTurn);
 
   /** Listens for aborts while there is something that could be aborted. */
   function begin(request: CallRequestedEvent): Running {
     const { requestId, deadline, metadata } = request;
-    if (metadata !== undefined) markMetadata(metadata, allowed);
-    const running = new Running(request, callMap[lineOf]?.(requestId), callMap[viaOf]?.(requestId));
+    if (metadata !== undefined) restrictMetadata(metadata, allowed);
+    const running = new Running(request, callMap[clientChannelOf]?.(requestId), callMap[viaOf]?.(requestId));
     served.set(requestId, running);
     stopListening ??= listen();
     if (typeof deadline === "number") running.cancelDeadline = callAt(deadline, () => abort(requestId));
@@ -193,7 +194,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
   const server: Server = {
     serves: (requestId) => served.has(requestId),
     abort,
-    // An abort may have been missed, and a stream that nobody reads would run for ever. Whoever does read it is told.
+    // An abort may have been missed, and a stream without a reader would run forever. A reader gets the reason.
     lost: (reason) => endAll(reason, (running) => running.onAbort !== undefined),
     giveUp: (reason) => endAll(reason, () => true),
   };
@@ -206,15 +207,15 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
     }
   }
 
-  /** What is aborted is forgotten: nobody waits for its answer, and a handler that does not look at its signal may
+  /** What is aborted is forgotten: its answer is not waited for, and a handler that does not look at its signal may
    * never end. */
   function abort(requestId: string): void {
     const running = served.get(requestId);
     if (running === undefined) return;
     end(requestId, running);
     running.abort();
-    if (running.isWorking) overrun.callEnded(running);
-    else giveBack(running);
+    if (running.isWorking) abandoned.callEnded(running);
+    else release(running);
   }
 
   function end(requestId: string, running: Running): void {
@@ -225,20 +226,20 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
     if (served.size === 0) stopSoon();
   }
 
-  /** The handler has ended, and whoever waited for it was told. */
+  /** The handler has ended, and the call was answered. */
   function worked(running: Running): void {
     running.isWorking = false;
-    overrun.handlerEnded(running);
+    abandoned.handlerEnded(running);
   }
 
-  function giveBack(running: Running): void {
+  function release(running: Running): void {
     const { request } = running;
-    if (running.hasPlace) places?.leave(request);
+    if (running.hasPermit) admission?.leave(request);
     running.settle?.();
-    callMap[placeIsFree]?.(request.requestId);
+    callMap[permitReleased]?.(request.requestId);
   }
 
-  /** Whoever aborted has an answer already. */
+  /** A call that was aborted has been answered already. */
   function answer(request: CallRequestedEvent, running: Running, envelope: ResponseEnvelope): void {
     if (envelope.meta.spill !== undefined && callMap[takesFiles]?.(request.requestId) !== true) {
       fail(request, running, spilled(request.operationId));
@@ -267,14 +268,14 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
     const request = readEvent("call.requested", event);
     if (request === undefined || served.has(request.requestId)) {
       log.warn("Dropped an event that is not a call request", {});
-      if (request === undefined) callMap[placeIsFree]?.(event.requestId);
+      if (request === undefined) callMap[permitReleased]?.(event.requestId);
       return Promise.resolve();
     }
     const running = begin(request);
     return verifyIdentity === undefined ? admit(request, running) : verify(verifyIdentity, request, running);
   }
 
-  /** Before anything else: who calls decides about places, too. */
+  /** Before anything else: limits depend on who calls, too. */
   async function verify(
     verifyIdentity: VerifyIdentity,
     request: CallRequestedEvent,
@@ -298,15 +299,15 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
   }
 
   function admit(request: CallRequestedEvent, running: Running): Promise<void> {
-    if (places === undefined) return run(request, running);
+    if (admission === undefined) return run(request, running);
     return new Promise((resolve) => {
       running.settle = resolve;
-      running.hasPlace = true;
+      running.hasPermit = true;
       const refuse = () => {
-        running.hasPlace = false;
+        running.hasPermit = false;
         fail(request, running, overloaded(request.operationId));
       };
-      if (!places.enter(request, () => resolve(run(request, running)), refuse)) refuse();
+      if (!admission.enter(request, () => resolve(run(request, running)), refuse)) refuse();
     });
   }
 
@@ -322,14 +323,15 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
         (error) => fail(request, running, error),
       );
     }
-    const by = callMap[takesFiles]?.(request.requestId) === true ? servedFiles : servedPlain;
-    return registry.execute(request.operationId, request.input, running.context(registry), by).then(
+    const origin = callMap[takesFiles]?.(request.requestId) === true ? withFiles : withoutFiles;
+    const context = running.context(registry);
+    return registry.execute(request.operationId, request.input, context, cameVia(origin, running)).then(
       (envelope) => answer(request, running, envelope),
       (error) => fail(request, running, error),
     );
   }
 
-  /** A handler that never ends gives its place back. The events of a stream are only noted: a timer for each would cost
+  /** A handler that never ends is abandoned. The events of a stream are only noted: a timer for each would cost
    * more than the event. */
   function expectWithin(limit: number, running: Running, since: number): void {
     running.heardAt = since;
@@ -343,11 +345,15 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
   }
 
   function stats(): CallHandlerStats {
-    const waiting = places?.waiting ?? 0;
-    return { running: served.size - waiting, waiting, overrunning: overrun.size };
+    const waiting = admission?.waiting ?? 0;
+    return { running: served.size - waiting, waiting, overrunning: abandoned.size };
   }
 
   return Object.assign(handle, { stats, [neverRejects]: true });
+}
+
+function cameVia(origin: CallOrigin, { via }: Running): CallOrigin {
+  return via === undefined ? origin : { ...origin, via };
 }
 
 async function stream(
@@ -357,9 +363,9 @@ async function stream(
   running: Running,
 ): Promise<void> {
   const { requestId, operationId, input } = request;
-  const events = streamOf(registry, operationId, input, running.context(registry), true);
+  const events = registry.subscribe(operationId, input, running.context(registry), cameVia(SERVED, running));
   running.onAbort = () => events.return(undefined).catch(() => {});
-  const turns = new Turns();
+  const yielder = new Yielder();
   for await (const envelope of events) {
     if (running.isAborted) break;
     if (running.cancelTimeout !== undefined) running.heardAt = Date.now();
@@ -367,7 +373,7 @@ async function stream(
     // Only a transport that paces its streams has a reason to wait.
     if (room instanceof Promise) await room;
     // A generator that never waits would keep the abort that ends it from arriving.
-    if (turns.isDue) await turns.take();
+    if (yielder.isDue) await yielder.yieldNow();
   }
   if (!running.isAborted) callMap.complete(requestId);
   // The iterator lets go of its consumer at once; the handler's generator may still run.
@@ -382,7 +388,7 @@ function spilled(operationId: string): CallError {
   );
 }
 
-/** Details without the answer that was refused, which may hold anything; nothing if there is none. */
+/** Details without the refused answer, which may hold anything; `undefined` if they hold no answer. */
 function withoutEnvelope(details: unknown): unknown {
   if (typeof details !== "object" || details === null || !("envelope" in details)) return undefined;
   const { envelope: _, ...rest } = details;
@@ -397,10 +403,11 @@ function report(
 ): void {
   const { requestId, operationId } = request;
   const mapped = mapError(error, registry.getSpec(operationId)?.errorSchemas);
-  const { code, message } = mapped;
+  const { code } = mapped;
   const internal = isInternal(mapped);
   // What leaves is chosen: the fields of any other error may be secrets.
-  const { details, exception } = maskedDetails(error instanceof CallError ? error.details : undefined);
+  const { details: own, exception } = maskedDetails(error instanceof CallError ? error.details : undefined);
+  const { message, details } = withoutStderr(mapped.message, own);
   if (internal || exception !== undefined) callMap[internalError]?.(request, internal ? error : exception);
   const shown = isError(mapped.details) ? undefined : detailsWithoutCookies(details);
   try {

@@ -1,4 +1,4 @@
-// What an upstream server wanted its own client to keep is nothing that a caller from elsewhere may see. The native twin
+// Cookies of an upstream server are for its own client, not for remote callers. The native mirror
 // has the same rule (`crates/operations-http/src/client/handler.rs`).
 
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
@@ -16,20 +16,20 @@ export function withoutCookies(envelope: ResponseEnvelope): ResponseEnvelope {
 /** The same for the details of an error. */
 export function detailsWithoutCookies(details: unknown): unknown {
   if (typeof details !== "object" || details === null) return details;
-  let told: object = details;
+  let cleaned: object = details;
   if ("headers" in details) {
     const headers = clean(details.headers);
-    if (headers !== undefined) told = { ...told, headers };
+    if (headers !== undefined) cleaned = { ...cleaned, headers };
   }
   // An answer that was refused because it is not as declared.
   if ("envelope" in details && isResponseEnvelope(details.envelope)) {
     const envelope = withoutCookies(details.envelope);
-    if (envelope !== details.envelope) told = { ...told, envelope };
+    if (envelope !== details.envelope) cleaned = { ...cleaned, envelope };
   }
-  return told;
+  return cleaned;
 }
 
-/** A copy without cookies; nothing if there are none. */
+/** A copy without cookies; `undefined` if there are none. */
 function clean(headers: unknown): Record<string, string> | undefined {
   if (typeof headers !== "object" || headers === null) return undefined;
   if (!COOKIES.some((name) => Object.hasOwn(headers, name))) return undefined;

@@ -1,11 +1,17 @@
-// What peers are told of operations, and what is made of what they tell.
+// Operations as peers see them: what they are sent, and how their own descriptions are read.
 
 import { isShownTo } from "../access.js";
-import { isRecord, isString } from "../border/options.js";
-import { errorsOf, schemaText, wellFormed } from "../registry/described.js";
+import { isRecord, isString } from "../interop/options.js";
+import {
+  callableEntries,
+  describedErrors,
+  describeOperation,
+  schemaText,
+  wellFormed,
+} from "../registry/describe-operation.js";
 import type { OperationRegistry } from "../registry/registry.js";
-import { type EffectiveRules, isWellFormed, withoutCustomAuth } from "../registry/rules.js";
-import { type ErrorDefinition, type Identity, type OperationSpec, OperationType } from "../types.js";
+import { type EffectiveRules, withoutCustomAuth } from "../registry/rules.js";
+import { type ErrorDefinition, type Identity, OperationType } from "../types.js";
 
 /**
  * An operation of another process, as `discover` returns it: the spec without its access rules, which apply where the
@@ -32,55 +38,40 @@ export interface DiscoveredOperation {
   errorSchemas?: ErrorDefinition[];
 }
 
-/** An operation that others may be told of. */
+/** An operation as other processes may see it. */
 export interface Described {
   readonly id: string;
   readonly handler: object;
   /** Who may call it. */
   readonly access: EffectiveRules;
-  /** What they are told, as JSON. */
+  /** What they see, as JSON. */
   readonly text: string;
 }
 
-/** All that can be called from outside. */
+/** All operations that can be called from outside. */
 export function describeAll(registry: OperationRegistry): Described[] {
-  return Array.from(registry.entries()).flatMap(({ id, spec, handler, isInternal, rules }) => {
-    // Internal ones do not exist. Rules that Rust cannot read are met by no caller there.
-    if (handler === undefined || isInternal || !isWellFormed(rules)) return [];
-    return [{ id, handler, access: withoutCustomAuth(rules), text: textOf(spec) }];
+  return callableEntries(registry).map(({ id, spec, handler, rules }) => {
+    const errors = describedErrors(spec);
+    const text = describeOperation(
+      spec,
+      { errorSchemas: errors.length > 0 ? errors : undefined },
+      { inputSchema: schemaText(spec, "inputSchema"), outputSchema: schemaText(spec, "outputSchema") },
+    );
+    return { id, handler, access: withoutCustomAuth(rules), text };
   });
 }
 
 /** All of them for the native side, as a JSON list (`operations_core::listed`). */
 export function describedText(described: readonly Described[]): string {
   const all = described.map(({ id, access, text }) => {
-    const head = JSON.stringify({ id, access }).slice(0, -1);
-    return wellFormed(`${head},"spec":${text}}`);
+    return `${wellFormed(JSON.stringify({ id, access })).slice(0, -1)},"spec":${text}}`;
   });
   return `[${all.join(",")}]`;
 }
 
-/** Those that somebody may call. What is told natively follows the same rule (`operations_core::listed`). */
+/** Those that an identity may call. The native side has the same rule (`operations_core::listed`). */
 export function shownTo(identity: Identity | undefined, described: readonly Described[]): Described[] {
   return described.filter(({ access }) => isShownTo(identity, () => access));
-}
-
-function textOf(spec: OperationSpec): string {
-  const { namespace, name, version, type, title, description, tags } = spec;
-  const errors = errorsOf(spec);
-  const members = JSON.stringify({
-    namespace,
-    name,
-    version: String(version),
-    type,
-    title: isString(title) ? title : undefined,
-    description: String(description),
-    tags: Array.isArray(tags) ? tags.filter(isString) : undefined,
-    errorSchemas: errors.length > 0 ? errors : undefined,
-  }).slice(0, -1);
-  const input = schemaText(spec, "inputSchema");
-  const output = schemaText(spec, "outputSchema");
-  return wellFormed(`${members},"inputSchema":${input},"outputSchema":${output}}`);
 }
 
 const TYPES: readonly unknown[] = Object.values(OperationType);
@@ -88,7 +79,7 @@ const TYPES: readonly unknown[] = Object.values(OperationType);
 const NAME = /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]{1,256}$/u;
 const isName = (value: unknown): value is string => isString(value) && NAME.test(value);
 
-/** An operation as a stranger describes it; nothing where it is no description. */
+/** An operation as an untrusted peer describes it; `undefined` if the description is invalid. */
 export function readDescription(given: unknown): DiscoveredOperation | undefined {
   if (!isRecord(given)) return undefined;
   const { namespace, name, version, type, title, description, tags, errorSchemas } = given;

@@ -1,7 +1,7 @@
 // What the events of the call protocol carry, for the type checker.
 
-import type { TraceContext } from "../border/trace.js";
 import type { ResponseEnvelope } from "../envelope.js";
+import type { TraceContext } from "../interop/trace.js";
 import type { Identity } from "../types.js";
 
 /**

@@ -44,7 +44,7 @@ const events = {
         ),
       ),
     },
-    { description: "Somebody calls an operation" },
+    { description: "A caller calls an operation" },
   ),
   "call.responded": Type.Object(
     { requestId, output: ResponseEnvelopeSchema },

@@ -1,11 +1,12 @@
 // Operations of a peer as one's own: they are called over its connection, with the caller's identity, deadline and abort.
 
-import { aName, checkedOptions, isFunction, isListOf, isString, must } from "../border/options.js";
-import { messageOf } from "../border/text.js";
-import type { Turns } from "../border/turns.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { invalid } from "../errors.js";
 import { accessRules, type ImportedAccessControl, importedRules } from "../imported-access.js";
+import type { Yielder } from "../interop/event-loop.js";
+import { aName, checkedOptions, isFunction, isListOf, isString, must } from "../interop/options.js";
+import { messageOf } from "../interop/text.js";
 import { logger } from "../logging.js";
+import type { HubPeer } from "../native-binding.js";
 import type { Connection } from "../registry/connection-state.js";
 import { addTraits } from "../registry/handler-traits.js";
 import type { NativeWork } from "../registry/native-handler.js";
@@ -37,7 +38,7 @@ const log = logger("call");
 export type PeerOperation = OperationSpec & { handler: OperationHandler | SubscriptionHandler };
 
 /**
- * Which operations of a peer are wanted: ids, patterns such as `files.*`, or a function.
+ * Which operations of a peer to import: ids, patterns such as `files.*`, or a function.
  *
  * @example
  * ```ts
@@ -95,13 +96,22 @@ export interface Peer {
   nativeWork?(operationId: string): NativeWork;
 }
 
+/** Calls of an operation at the other end of a connection between two peers, without JavaScript. */
+export function peerWork(peer: HubPeer, operationId: string): NativeWork {
+  return {
+    isPossible: () => true,
+    ownsSchema: () => false,
+    register: (registry, spec, { input, output }) => registry.setPeer(spec, input, output, peer, operationId),
+  };
+}
+
 /** Makes operations of what a peer serves, in several turns of the event loop. Rejects where two of them would have one id. */
 export async function importedFrom(
   peer: Peer,
   discovered: readonly DiscoveredOperation[],
   options: ImportOptions,
   schemas: ForeignSchemas,
-  turns: Turns,
+  yielder: Yielder,
 ): Promise<PeerOperation[]> {
   const { namespace, include, exclude } = options;
   const chosen = discovered.filter(
@@ -115,8 +125,7 @@ export async function importedFrom(
     const id = `${namespace ?? operation.namespace}.${operation.name}`;
     const other = taken.get(id);
     if (other !== undefined) {
-      throw new CallError(
-        InfrastructureErrorCode.VALIDATION_ERROR,
+      throw invalid(
         `${other} and ${remoteId} of ${peer.name} would both be ${id} here. Import them without a namespace, or one ` +
           "of them only (include, exclude)",
         { operationId: id, reason: "collision", operations: [other, remoteId] },
@@ -124,7 +133,7 @@ export async function importedFrom(
     }
     taken.set(id, remoteId);
     imported.push(importOne(peer, operation, remoteId, options, schemas));
-    if (turns.isDue) await turns.take();
+    if (yielder.isDue) await yielder.yieldNow();
   }
   return imported;
 }
@@ -185,22 +194,12 @@ function importOne(
 
 /** What goes along with a call: who calls and until when, never trust. */
 function optionsOf({ requestId, identity, metadata, signal }: OperationContext) {
-  return {
-    ...(requestId !== undefined && { parentRequestId: requestId }),
-    ...(identity !== undefined && { identity }),
-    ...(metadata !== undefined && { metadata }),
-    ...(signal !== undefined && { signal }),
-  };
+  return { parentRequestId: requestId, identity, metadata, signal };
 }
 
 function callHandler(peer: Peer, remoteId: string): OperationHandler {
-  return async (input: unknown, context: OperationContext = {}) => {
-    const { deadline } = context;
-    return peer.callMap.call(remoteId, input, {
-      ...optionsOf(context),
-      ...(deadline !== undefined && { deadline }),
-    });
-  };
+  return async (input: unknown, context: OperationContext = {}) =>
+    peer.callMap.call(remoteId, input, { ...optionsOf(context), deadline: context.deadline });
 }
 
 function subscriptionHandler(peer: Peer, remoteId: string): SubscriptionHandler {

@@ -1,15 +1,15 @@
 // What was imported over a connection, whatever it travels on, and what of it is kept in step with what the other side serves.
 
-import { messageOf } from "../border/text.js";
-import { Pace } from "../border/turns.js";
 import { failed } from "../errors.js";
+import { Pace } from "../interop/event-loop.js";
+import { messageOf } from "../interop/text.js";
 import { logger } from "../logging.js";
 import { SyncedOperations } from "../registry/synced-operations.js";
 import { ForeignSchemas } from "../schema/foreign-schemas.js";
 import type { DiscoveredOperation } from "./described.js";
 import { type ImportOptions, importedFrom, type Peer, type PeerOperation } from "./imported.js";
 
-/** Asks what the other side serves. */
+/** Lists what the other side serves. */
 export type Discover = () => Promise<{ readonly operations: readonly DiscoveredOperation[] }>;
 
 interface Followed {
@@ -52,7 +52,7 @@ export class Imports {
     const synced = new SyncedOperations(options.keepInStep, this.#peer.name);
     synced.import(imported);
     this.#followed.push({ options, discover, synced, schemas });
-    // What has changed while we asked may not be in the answer.
+    // What has changed during the request may not be in the answer.
     if (changes !== this.#changes) this.#update();
     return imported;
   }
@@ -62,7 +62,7 @@ export class Imports {
     options: ImportOptions,
     schemas: ForeignSchemas,
   ): Promise<PeerOperation[]> {
-    return this.#pace.run((turns) => importedFrom(this.#peer, operations, options, schemas, turns));
+    return this.#pace.run((yielder) => importedFrom(this.#peer, operations, options, schemas, yielder));
   }
 
   /** The other side may serve something else now. */
@@ -71,7 +71,7 @@ export class Imports {
     if (this.isFollowing) this.#update();
   }
 
-  /** One look after the other: a list that was asked for earlier must not replace a newer one. */
+  /** One update after the other: a list that was requested earlier must not replace a newer one. */
   #update(): void {
     this.#updating ??= this.#updateAll().finally(() => {
       this.#updating = undefined;
@@ -92,7 +92,7 @@ export class Imports {
       if (!this.#isOver) synced.refresh(imported);
     } catch (error) {
       if (this.#isOver) return;
-      log.warn(`What ${this.#peer.name} serves could not be imported again: ${messageOf(error)}`, {});
+      log.warn(`Failed to import the operations of ${this.#peer.name} again: ${messageOf(error)}`, {});
     }
   }
 

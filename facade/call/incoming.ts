@@ -1,10 +1,10 @@
-// What arrives is looked at before it is believed: any process that reaches the wire can send any event. Declared as
+// What arrives is validated before it is used: any process that reaches the wire can send any event. Declared as
 // `CallEventMap`; written out because a schema check of each event would cost more than the event.
 
-import { optionOf as fieldOf, isListOf, isObject, isRecord, isString } from "../border/options.js";
-import { traceIn } from "../border/trace.js";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { ResponseMetaSchema } from "../envelope-schemas.js";
+import { optionOf as fieldOf, isListOf, isObject, isRecord, isString } from "../interop/options.js";
+import { traceIn } from "../interop/trace.js";
 import { type CompiledSchema, compiled } from "../schema/compiled.js";
 import type { Identity } from "../types.js";
 import type { CallEvents, CallEventType } from "./events.js";
@@ -12,8 +12,8 @@ import type { CallEvents, CallEventType } from "./events.js";
 type Fields = Record<string, unknown>;
 const isStrings = (value: unknown) => isListOf(value, isString);
 
-/** The payload of an event's `detail`, which is `{ type, id, payload }` or the bare payload; nothing if it does not fit.
- * A copy of the declared fields: what a getter or a prototype would say is not asked for again. Never throws. */
+/** The payload of an event's `detail`, which is `{ type, id, payload }` or the bare payload; `undefined` if it is invalid.
+ * A copy of the declared fields: what a getter or a prototype would say is not read again. Never throws. */
 export function readEvent<T extends CallEventType>(type: T, detail: unknown): CallEvents[T] | undefined {
   try {
     if (type === "call.requested" && isObject(detail) && isUntouched()) {
@@ -56,7 +56,7 @@ let metaSchema: CompiledSchema | undefined;
 export function isDeclaredEnvelope(output: unknown): output is ResponseEnvelope {
   if (!isResponseEnvelope(output)) return false;
   const { meta } = output;
-  // Most answers: there are no fields beyond those that were looked at.
+  // Most answers: there are no fields beyond those that were checked.
   if (meta.source === "local" && meta.notes === undefined && meta.spill === undefined) return true;
   metaSchema ??= compiled(ResponseMetaSchema);
   if (meta.source !== "mcp") return metaSchema.check(meta);
@@ -76,7 +76,7 @@ function payloadOf(type: CallEventType, detail: unknown): Fields | undefined {
   return named === undefined || named === type ? inner : undefined;
 }
 
-/** Whether nobody has put one of these names on `Object.prototype`, so that a field can be read as it is. Names that are
+/** Whether none of these names is on `Object.prototype`, so that a field can be read as it is. Names that are
  * written out make this, and the reading, several times as quick as `fieldOf`. */
 function isUntouched(): boolean {
   const all = Object.prototype;
@@ -136,7 +136,7 @@ const READERS: {
       if (!holds(value)) return undefined;
       (event as unknown as Fields)[name] = value;
     }
-    // A call does not fail because of those who watch it.
+    // A call does not fail because of its observers.
     const trace = traceIn(fieldOf(payload, "trace"));
     if (trace !== undefined) event.trace = trace;
     return event;

@@ -2,6 +2,18 @@
 // exception that is thrown itself.
 
 import { CallError, isError, isInternal } from "../errors.js";
+import { isRecord } from "../interop/options.js";
+
+/** What stands before a quote of standard error in a message. `crates/operations-core/src/error.rs` has the same text. */
+const STDERR_QUOTE = ". Its last words on stderr:\n";
+
+/** An error without what an MCP server wrote to its standard error, which was written for its operator. */
+export function withoutStderr(message: string, details: unknown): { message: string; details: unknown } {
+  if (!isRecord(details) || !Object.hasOwn(details, "stderr")) return { message, details };
+  const { stderr: _, ...shown } = details;
+  const [words = message] = message.split(STDERR_QUOTE);
+  return { message: words, details: shown };
+}
 
 /** The details as callers from elsewhere get them, and the first exception that was masked. Nothing of details that cannot be read. */
 export function maskedDetails(details: unknown): { details: unknown; exception?: Error } {

@@ -9,9 +9,9 @@ import {
   checkedOptions,
   isRecord,
   refusal,
-} from "../border/options.js";
-import { quoted } from "../border/text.js";
-import { outgoingTrace } from "../border/trace.js";
+} from "../interop/options.js";
+import { quoted } from "../interop/text.js";
+import { outgoingTrace } from "../interop/trace.js";
 import type { CallerIdentity, Identity } from "../types.js";
 import type { CallRequestedEvent } from "./event-types.js";
 
@@ -34,6 +34,8 @@ interface CommonOptions {
 export interface CallOptions extends CommonOptions {
   /** Milliseconds since 1970. */
   deadline?: number | undefined;
+  /** A deadline from now, in milliseconds. Of both, the earlier counts. */
+  timeout?: number | undefined;
 }
 
 /**
@@ -50,7 +52,7 @@ export interface SubscribeOptions extends CommonOptions {
 }
 
 const COMMON = { parentRequestId: aString, identity: anObject, metadata: anObject, signal: aSignal };
-const CALL = { ...COMMON, deadline: aTime };
+const CALL = { ...COMMON, deadline: aTime, timeout: aDuration };
 const SUBSCRIBE = { ...COMMON, idleTimeout: aDuration };
 /** Callers hand on what they have, a context for instance. What is not misspelt is theirs. */
 const ignored = { others: () => {} };
@@ -60,13 +62,14 @@ const NO_OPTIONS = Object.freeze(
 
 export function checkedCall(operationId: unknown, options: CallOptions | undefined): CallOptions {
   checkOperationId(operationId);
-  return options === undefined
-    ? NO_OPTIONS
-    : (usualCall(options) ?? checkedOptions<CallOptions>(options, CALL, ignored));
+  if (options === undefined) return NO_OPTIONS;
+  const checked = usualCall(options) ?? checkedOptions<CallOptions>(options, CALL, ignored);
+  const { timeout, deadline = Number.POSITIVE_INFINITY } = checked;
+  return timeout === undefined ? checked : { ...checked, deadline: Math.min(deadline, Date.now() + timeout) };
 }
 
 /** What `checkedOptions` makes of the options of most calls, several times as quick, because the names are written out. Nothing
- * where something is to be said about them, or somebody has changed `Object.prototype`. */
+ * where they are invalid, or `Object.prototype` was changed. */
 function usualCall(given: unknown): CallOptions | undefined {
   const all = Object.prototype;
   if ("parentRequestId" in all || "identity" in all || "metadata" in all || "signal" in all) return undefined;

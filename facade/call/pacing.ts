@@ -4,12 +4,12 @@
 import type { ResponseEnvelope } from "../envelope.js";
 import type { AnsweringMap } from "./call-handler.js";
 import type { PendingRequestMap } from "./pending-request-map.js";
-import { placeIsFree, type Server, whileServing } from "./remote.js";
+import { permitReleased, type Server, whileServing } from "./remote.js";
 
 /** Events of a stream that may be on their way to its consumer, or wait for it. */
 export const WINDOW = 128;
 
-/** The consumer has read so many more: the other end is told. */
+/** After so many more events were read, the other end is notified. */
 export const REPORT_EVERY = WINDOW / 2;
 
 interface Flow {
@@ -24,9 +24,9 @@ export class PacedAnswers implements AnsweringMap {
   readonly #map: PendingRequestMap;
   readonly #flows = new Map<string, Flow>();
   readonly #freed: () => void;
-  /** Whoever works on calls now. */
+  /** The current server of calls. */
   server: Server | undefined;
-  /** The other end tells when it has read on. */
+  /** The other end reports how far it has read. */
   isPaced = false;
 
   /** `freed` is called each time that the work on a call is over. */
@@ -49,7 +49,7 @@ export class PacedAnswers implements AnsweringMap {
     if (flow.sent < upTo) this.#goOn(flow);
   }
 
-  /** Nobody waits for this request any more, so it need not wait either. */
+  /** This request was abandoned, so it need not wait either. */
   aborted(requestId: string): void {
     const flow = this.#flows.get(requestId);
     if (flow !== undefined) this.#goOn(flow);
@@ -84,7 +84,7 @@ export class PacedAnswers implements AnsweringMap {
     };
   }
 
-  [placeIsFree](requestId: string): void {
+  [permitReleased](requestId: string): void {
     this.aborted(requestId);
     this.#flows.delete(requestId);
     this.#freed();

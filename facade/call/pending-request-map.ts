@@ -1,12 +1,13 @@
-import { BriefMap } from "../border/brief-map.js";
-import { newId } from "../border/host.js";
-import { aSize, checkedOptions, type Fields, isFunction, refusal } from "../border/options.js";
-import { PushedEvents, type PushSource } from "../border/pushed-events.js";
-import { kindOf } from "../border/text.js";
-import { callAt } from "../border/timer.js";
-import { tracedCall, tracedStream } from "../border/trace.js";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { type CallError, internalFlag, invalid } from "../errors.js";
+import { toSystemTime } from "../interop/clock.js";
+import { newId } from "../interop/host.js";
+import { aSize, checkedOptions, type Fields, isFunction, refusal } from "../interop/options.js";
+import { PushedEvents, type PushSource } from "../interop/pushed-events.js";
+import { kindOf } from "../interop/text.js";
+import { callAt } from "../interop/timer.js";
+import { tracedCall, tracedStream } from "../interop/trace.js";
+import { TransientMap } from "../interop/transient-map.js";
 import { logger } from "../logging.js";
 import type { OperationsIn, TypedCallMap } from "../operation-types.js";
 import {
@@ -116,7 +117,7 @@ export class PendingRequestMap {
   declare readonly "call.error": EventChannel<CallEvents["call.error"]>;
 
   readonly #bus: Bus;
-  readonly #pending = new BriefMap<string, Pending>();
+  readonly #pending = new TransientMap<string, Pending>();
   /** Those that were made by another call, by its id. */
   readonly #children = new Map<string, Set<Pending>>();
   readonly #maxWaitingEvents: number;
@@ -139,7 +140,7 @@ export class PendingRequestMap {
       "call.completed": (event) => this.#completed(this.#pending.get(event.requestId)),
       "call.aborted": (event) => this.#aborted(event.requestId),
       malformed: (requestId) =>
-        this.#failed(this.#pending.get(requestId), this.#told(malformedAnswer(requestId))),
+        this.#failed(this.#pending.get(requestId), this.#withDelivery(malformedAnswer(requestId))),
     };
     this.#bus =
       eventTarget === undefined
@@ -164,9 +165,9 @@ export class PendingRequestMap {
     return new Promise((resolve, reject) => {
       const options = checkedCall(operationId, given);
       const { deadline, signal, parentRequestId } = options;
-      if (signal?.aborted === true) throw this.#told(wasAborted(operationId), "none");
+      if (signal?.aborted === true) throw this.#withDelivery(wasAborted(operationId), "none");
       if (deadline !== undefined && deadline <= Date.now()) {
-        throw this.#told(timedOut(operationId, deadline, undefined), "none");
+        throw this.#withDelivery(timedOut(operationId, deadline, undefined), "none");
       }
       const requestId = newId();
       const pending = new PendingCall(requestId, operationId, parentRequestId, resolve, reject);
@@ -201,7 +202,7 @@ export class PendingRequestMap {
       close: () => {
         // It is out already when it has come to its end.
         if (pending === undefined || !this.#remove(pending)) return;
-        this.#tellAborted(pending.requestId);
+        this.#sendAborted(pending.requestId);
         this.#abortChildren(pending.requestId);
       },
     };
@@ -221,7 +222,7 @@ export class PendingRequestMap {
     const { requestId, operationId } = pending;
     const { idleTimeout, signal } = options;
     if (signal?.aborted === true) {
-      pending.failed(this.#told(wasAborted(operationId), "none"));
+      pending.failed(this.#withDelivery(wasAborted(operationId), "none"));
       return;
     }
     this.#add(pending, signal);
@@ -318,7 +319,7 @@ export class PendingRequestMap {
     }
   }
 
-  /** Takes a request out; says no if it was out already. Whoever took it out settles it, so it is settled once. */
+  /** Removes a request; false if it was removed already. The code that removed it settles it, so it is settled once. */
   #remove(pending: Pending): boolean {
     if (this.#pending.get(pending.requestId) !== pending) return false;
     this.#pending.delete(pending.requestId);
@@ -335,7 +336,10 @@ export class PendingRequestMap {
 
   /** Sends a request. If that fails, the request has failed. */
   #ask(pending: Pending, event: CallRequestedEvent): void {
-    if (event.identity !== undefined && this.#bus.isRemote) event.identity = declaredIdentity(event.identity);
+    if (this.#bus.isRemote) {
+      if (event.identity !== undefined) event.identity = declaredIdentity(event.identity);
+      if (event.deadline !== undefined) event.deadline = toSystemTime(event.deadline);
+    }
     try {
       this.#bus.publish("call.requested", event);
     } catch (error) {
@@ -366,7 +370,7 @@ export class PendingRequestMap {
 
   #completed(pending: Pending | undefined): void {
     if (pending instanceof PendingCall) {
-      this.#failed(pending, this.#told(withoutResponse(pending.operationId)));
+      this.#failed(pending, this.#withDelivery(withoutResponse(pending.operationId)));
     } else {
       this.#ended(pending);
     }
@@ -375,14 +379,14 @@ export class PendingRequestMap {
   /** A call that ends without an answer was aborted. */
   #ended(pending: Pending | undefined): void {
     if (pending instanceof PendingCall) {
-      this.#failed(pending, this.#told(wasAborted(pending.operationId)));
+      this.#failed(pending, this.#withDelivery(wasAborted(pending.operationId)));
     } else if (pending !== undefined && this.#remove(pending)) {
       (pending as PendingStream).ended();
     }
   }
 
   /** Over a wire, an error says what may be concluded from it. */
-  #told(error: CallError, delivery: "none" | "unknown" = "unknown"): CallError {
+  #withDelivery(error: CallError, delivery: "none" | "unknown" = "unknown"): CallError {
     return this.#bus.isRemote ? withDelivery(error, delivery) : error;
   }
 
@@ -401,7 +405,7 @@ export class PendingRequestMap {
     this.#isAborting = true;
     for (let child = this.#toAbort.pop(); child !== undefined; child = this.#toAbort.pop()) {
       if (this.#pending.get(child.requestId) !== child) continue;
-      this.#tellAborted(child.requestId);
+      this.#sendAborted(child.requestId);
       this.#aborted(child.requestId);
     }
     this.#isAborting = false;
@@ -410,18 +414,18 @@ export class PendingRequestMap {
   /** Ends a request from this side: its own error here, `call.aborted` for the other side. */
   #giveUp(pending: Pending, error: CallError): void {
     if (!this.#remove(pending)) return;
-    pending.failed(this.#told(error));
-    this.#tellAborted(pending.requestId);
+    pending.failed(this.#withDelivery(error));
+    this.#sendAborted(pending.requestId);
     this.#abortChildren(pending.requestId);
   }
 
-  /** Tells the other side that a request is over. Whoever ended it here has their answer: a transport that
-   * fails does not take it back. */
-  #tellAborted(requestId: string): void {
+  /** Notifies the other side that a request is over. It is settled here already: a transport that
+   * fails does not change that. */
+  #sendAborted(requestId: string): void {
     try {
       this.#bus.publish("call.aborted", { requestId });
     } catch (error) {
-      log.warn(`The end of a request could not be told to the other side: ${String(error)}`, { requestId });
+      log.warn(`Failed to notify the other side that a request has ended: ${String(error)}`, { requestId });
     }
   }
 

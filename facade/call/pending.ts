@@ -1,8 +1,8 @@
 // A request that has no final answer yet.
 
-import { onAbort } from "../border/abort.js";
-import type { PushedEvents } from "../border/pushed-events.js";
 import type { ResponseEnvelope } from "../envelope.js";
+import { onAbort } from "../interop/abort.js";
+import type { PushedEvents } from "../interop/pushed-events.js";
 
 /** Who waits: for one answer, or for many. */
 export abstract class Pending {
@@ -19,7 +19,7 @@ export abstract class Pending {
     this.parentRequestId = parentRequestId;
   }
 
-  /** Takes an answer; says no when there is no room for it. */
+  /** Takes an answer; false if there is no room for it. */
   abstract responded(output: ResponseEnvelope): boolean;
   abstract failed(error: unknown): void;
   /** Whether one answer is all. */
@@ -70,7 +70,7 @@ export class PendingCall extends Pending {
 export class PendingStream extends Pending {
   readonly #events: PushedEvents<ResponseEnvelope>;
   readonly isCall = false;
-  /** When something last arrived, if anybody asks. */
+  /** When something last arrived, where that is tracked. */
   heardAt: number | undefined;
 
   constructor(

@@ -19,7 +19,7 @@ export type { MessagePortLike } from "./port.js";
  * ```
  */
 export interface PortEventTarget extends EventTarget {
-  /** Stops listening to the port. The port itself stays open: it belongs to whoever made it. */
+  /** Stops listening to the port. The port itself stays open: it belongs to its owner. */
   close(): void;
   /** `using target = createPortEventTarget(port)` closes it at the end of the block. */
   [Symbol.dispose](): void;
@@ -78,7 +78,7 @@ export class PortTarget extends WireTarget implements PortEventTarget {
     this.close();
   }
 
-  /** Ends the connection: the port is closed, where ports can be, and whoever waits is told why. */
+  /** Ends the connection: the port is closed, where ports can be, and calls that wait fail with the reason. */
   shut(reason: CallError): void {
     this.#stopListening();
     this.end(reason);

@@ -1,6 +1,6 @@
 // A port as a transport: both ends call and serve, and know what the other serves.
 
-import { closedOnce } from "../border/closing.js";
+import { CallError, failed, InfrastructureErrorCode } from "../errors.js";
 import {
   anObject,
   checkedOptions,
@@ -9,30 +9,24 @@ import {
   isRecord,
   isString,
   isWhole,
-} from "../border/options.js";
-import { coalesced } from "../border/turns.js";
-import { CallError, failed, InfrastructureErrorCode, invalid } from "../errors.js";
-import { assertRegistry } from "../registry/assert-registry.js";
-import { traitsOf } from "../registry/handler-traits.js";
+} from "../interop/options.js";
 import type { OperationRegistry } from "../registry/registry.js";
-import type { Identity } from "../types.js";
 import { buildCallHandler, type CallHandlerConfig, type CallHandlerStats } from "./call-handler.js";
-import { type DiscoveredOperation, describeAll, readDescriptions, shownTo } from "./described.js";
+import { type DiscoveredOperation, readDescriptions, shownTo } from "./described.js";
+import { DiscoverRequests, errorIn, unanswered } from "./discover-requests.js";
 import type { CallRequestedEvent } from "./events.js";
-import { checkedImport, type ImportOptions, type Peer, type PeerOperation } from "./imported.js";
-import { Imports } from "./imports.js";
-import { isIdentity } from "./incoming.js";
+import { checkedImport, type ImportOptions, type PeerOperation } from "./imported.js";
 import { PacedAnswers, WINDOW } from "./pacing.js";
 import { PendingRequestMap } from "./pending-request-map.js";
 import { type MessagePortLike, mustBePort } from "./port.js";
 import { PortTarget } from "./port-event-target.js";
-import { errorIn, Questions, unanswered } from "./questions.js";
 import { knows, onLoss, paces } from "./remote.js";
-import type { CallTransport, DiscoverOptions, RemoteCallMap } from "./transport.js";
-import { verifiedIdentity } from "./verify-identity.js";
+import { RemoteConnection } from "./remote-connection.js";
+import type { CallTransport, CloseOptions, DiscoverOptions, RemoteCallMap } from "./transport.js";
+import { verifiedAsker } from "./verify-identity.js";
 
 /**
- * How calls of the other end are served: limits, and who is believed to call.
+ * How calls of the other end are served: limits, and the identity of callers.
  *
  * @example
  * ```ts
@@ -42,7 +36,7 @@ import { verifiedIdentity } from "./verify-identity.js";
 export interface PortServeOptions extends Omit<CallHandlerConfig, "registry" | "callMap"> {}
 
 /**
- * What `import` makes operations of, and who asks.
+ * What `import` makes operations of, and on whose behalf.
  *
  * @example
  * ```ts
@@ -84,13 +78,11 @@ export interface PortTransport extends CallTransport {
   readonly import: (options?: PortImportOptions) => Promise<PeerOperation[]>;
   readonly stats: () => PortStats;
   /** Takes nothing new, finishes what runs, then closes the port. A `Worker` is not ended. */
-  readonly close: (options?: { drain?: number }) => Promise<void>;
+  readonly close: (options?: CloseOptions) => Promise<void>;
   /** `await using transport = connectPort(port)` closes it at the end of the block. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** What `verifyIdentity` is told is called, when somebody asks what they may call. */
-const DISCOVER = "hub.discover";
 const AS: Fields<DiscoverOptions> = { identity: anObject, metadata: anObject };
 
 /**
@@ -109,43 +101,35 @@ export function connectPort(port: MessagePortLike): PortTransport {
   return new Transport(new PortTarget(port));
 }
 
-interface Serving {
-  readonly registry: OperationRegistry;
-  readonly options: PortServeOptions;
-  readonly handle: ReturnType<typeof buildCallHandler>;
-  /** Ends following what is registered. */
-  readonly unfollow: () => void;
-}
-
-class Transport implements PortTransport, Peer {
+class Transport extends RemoteConnection implements PortTransport {
   readonly name = "the other end of the port";
   readonly callMap: RemoteCallMap;
   readonly #map: PendingRequestMap;
   readonly #wire: PortTarget;
   readonly #answers: PacedAnswers;
-  readonly #questions = new Questions();
-  readonly #imports = new Imports(this);
-  #serving: Serving | undefined;
-  #isClosing = false;
+  readonly #requests = new DiscoverRequests();
+  #options: PortServeOptions = {};
+  #handle: ReturnType<typeof buildCallHandler> | undefined;
   #freed: () => void = () => {};
 
   constructor(wire: PortTarget) {
+    super();
     this.#wire = wire;
     this.#map = new PendingRequestMap(wire);
     this.callMap = this.#map;
     this.#answers = new PacedAnswers(this.#map, () => this.#freed());
-    wire[paces] = (requestId, read) => this.#tell("hub.credit", "", { requestId, upTo: read + WINDOW });
+    wire[paces] = (requestId, read) => this.#send("hub.credit", "", { requestId, upTo: read + WINDOW });
     this.#map["call.requested"].subscribe((event) => this.#requested(event));
     this.#map["call.aborted"].subscribe(({ requestId }) => this.#answers.aborted(requestId));
-    // `call` of a subscription wants its first event only; whoever sends more should know.
+    // `call` of a subscription takes its first event only; the sender must stop.
     this.#map["call.responded"].subscribe(({ requestId }) => {
-      if (!this.#map[knows](requestId)) this.#tell("call.aborted", "", { requestId });
+      if (!this.#map[knows](requestId)) this.#send("call.aborted", "", { requestId });
     });
     wire[onLoss](() => this.#lost());
     for (const [type, take] of Object.entries(this.#frames)) {
       wire.addEventListener(type, (event) => take(...frameOf((event as CustomEvent<unknown>).detail)));
     }
-    this.#tell("hub.hello", "", { protocol: 1 });
+    this.#send("hub.hello", "", { protocol: 1 });
   }
 
   /** What the other end may say beside the events of the call protocol (`crates/operations-websocket/src/frame.rs`). */
@@ -156,75 +140,54 @@ class Transport implements PortTransport, Peer {
     "hub.credit": (_, { requestId, upTo }) => {
       if (isString(requestId) && isWhole(upTo, 0)) this.#answers.credit(requestId, upTo);
     },
-    "hub.ping": (id) => this.#tell("hub.pong", id, {}),
-    "hub.discover": (id, payload) => void this.#describe(id, payload),
-    "hub.operations": (id, payload) => this.#questions.listed(id, payload),
-    "hub.error": (id, payload) => this.#questions.failed(id, errorIn(payload)),
-    "hub.changed": () => this.#imports.changed(),
+    "hub.ping": (id) => this.#send("hub.pong", id, {}),
+    "hub.discover": (id, payload) => void this.#list(id, payload),
+    "hub.operations": (id, payload) => this.#requests.listed(id, payload),
+    "hub.error": (id, payload) => this.#requests.failed(id, errorIn(payload)),
+    "hub.changed": () => this.imports.changed(),
     "hub.bye": () => this.#wire.close(),
   };
 
-  #tell(type: string, id: string, payload: object): void {
+  #send(type: string, id: string, payload: object): void {
     this.#wire.dispatchEvent(new CustomEvent(type, { detail: { type, id, payload } }));
   }
 
-  // Functions of the object and not of its class, so that they can be taken out of it.
-
   readonly serve = async (registry: OperationRegistry, options: PortServeOptions = {}): Promise<void> => {
-    assertRegistry(registry, "serve");
-    if (this.#serving?.registry === registry) return;
-    if (this.#serving !== undefined) {
-      throw invalid(
-        "serve: this connection already serves another registry. Open a second connection for this one",
-      );
-    }
-    const handle = buildCallHandler({ ...options, registry, callMap: this.#answers });
-    const tellChanged = () => this.#tell("hub.changed", "", {});
-    const unfollow = registry.onChange(coalesced(tellChanged));
-    this.#serving = { registry, options, handle, unfollow };
-    tellChanged();
+    if (this.isServing(registry)) return;
+    this.#handle = buildCallHandler({ ...options, registry, callMap: this.#answers });
+    this.#options = options;
+    const announce = () => this.#send("hub.changed", "", {});
+    this.begin(registry, announce);
+    announce();
   };
 
   #requested(event: CallRequestedEvent): void {
     const { requestId, operationId } = event;
     const refuse = ({ code, message, details }: CallError) =>
       this.#map.emitError(requestId, code, message, details);
-    if (this.#isClosing) refuse(closing(operationId));
-    else if (this.#serving === undefined) refuse(servesNothing(operationId));
+    if (this.isClosing) refuse(closing(operationId));
+    else if (this.registry === undefined) refuse(servesNothing(operationId));
     else {
-      if (this.#serving.registry.isSubscription(operationId)) this.#answers.begin(requestId);
-      void this.#serving.handle(event);
+      if (this.registry.isSubscription(operationId)) this.#answers.begin(requestId);
+      void this.#handle?.(event);
     }
   }
 
-  /** Tells the other end what it may call. */
-  async #describe(id: string, { identity, metadata }: Record<string, unknown>): Promise<void> {
+  /** Sends the other end a list of what it may call. */
+  async #list(id: string, claim: Record<string, unknown>): Promise<void> {
     try {
-      const operations = await this.#shownTo(id, identity, metadata);
-      this.#tell("hub.operations", id, { operations });
+      const { verifyIdentity } = this.#options;
+      const shown = this.isClosing
+        ? []
+        : shownTo(await verifiedAsker(verifyIdentity, id, claim), this.describe().own);
+      this.#send("hub.operations", id, { operations: shown.map(({ text }) => JSON.parse(text)) });
     } catch (error) {
       const { code, message, details } =
-        error instanceof CallError ? error : failed("What is served here cannot be told", {});
-      this.#tell("hub.error", id, { code, message, ...(details !== undefined && { details }) });
+        error instanceof CallError
+          ? error
+          : failed("The operations that are served here cannot be listed", {});
+      this.#send("hub.error", id, { code, message, ...(details !== undefined && { details }) });
     }
-  }
-
-  async #shownTo(requestId: string, claimed: unknown, metadata: unknown): Promise<unknown[]> {
-    if (this.#serving === undefined || this.#isClosing) return [];
-    const { registry, options } = this.#serving;
-    let identity: Identity | undefined = isIdentity(claimed) ? claimed : undefined;
-    if (options.verifyIdentity !== undefined) {
-      identity = await verifiedIdentity(options.verifyIdentity, {
-        requestId,
-        operationId: DISCOVER,
-        input: undefined,
-        ...(identity !== undefined && { identity }),
-        ...(isRecord(metadata) && { metadata }),
-      });
-    }
-    // What was imported from the other end is not offered back to it.
-    const own = describeAll(registry).filter(({ handler }) => traitsOf(handler).peer !== this);
-    return shownTo(identity, own).map(({ text }) => JSON.parse(text));
   }
 
   readonly discover = async (
@@ -232,34 +195,26 @@ class Transport implements PortTransport, Peer {
   ): Promise<{ operations: DiscoveredOperation[] }> => {
     const as = checkedOptions<DiscoverOptions>(options, AS, { prefix: "discover: " });
     if (this.#wire.isOver) throw unanswered("the port is closed");
-    const found = await this.#questions.ask((id) => this.#tell("hub.discover", id, as));
+    const found = await this.#requests.request((id) => this.#send("hub.discover", id, as));
     return { operations: readDescriptions(found) };
   };
 
   readonly import = async (options: PortImportOptions = {}): Promise<PeerOperation[]> => {
     const { identity, metadata, ...rest } = options;
-    const as = { ...(identity !== undefined && { identity }), ...(metadata !== undefined && { metadata }) };
-    return this.#imports.import(checkedImport(rest), () => this.discover(as));
+    return this.imports.import(checkedImport(rest), () => this.discover({ identity, metadata }));
   };
 
   readonly stats = (): PortStats => ({
-    ...(this.#serving?.handle.stats() ?? { running: 0, waiting: 0, overrunning: 0 }),
+    ...(this.#handle?.stats() ?? { running: 0, waiting: 0, overrunning: 0 }),
     malformed: this.#map.stats().dropped,
   });
 
-  readonly close = closedOnce((drain) => this.#close(drain));
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
-
-  async #close(drain: number): Promise<void> {
-    this.#isClosing = true;
+  protected override async closeConnection(drain: number): Promise<void> {
     // A stream may have no end: nothing is gained by waiting for it.
     this.#answers.server?.lost(streamClosed());
     await this.#drained(drain);
     this.#answers.server?.giveUp(streamClosed());
-    this.#tell("hub.bye", "", {});
+    this.#send("hub.bye", "", {});
     this.#wire.shut(
       failed("The call has no answer: the connection to the other end of the port was closed", {
         reason: "closed",
@@ -284,9 +239,9 @@ class Transport implements PortTransport, Peer {
   }
 
   #lost(): void {
-    this.#serving?.unfollow();
-    this.#questions.end("the port is closed");
-    this.#imports.end();
+    this.unfollow();
+    this.#requests.end("the port is closed");
+    this.imports.end();
   }
 }
 

@@ -1,7 +1,7 @@
-// What a port is, of whichever runtime: a way to hear what arrives, and that nothing will arrive any more.
+// Ports of all runtimes: how to listen for messages and for the end.
 
-import { isFunction, isObject, refusal } from "../border/options.js";
-import { kindOf } from "../border/text.js";
+import { isFunction, isObject, refusal } from "../interop/options.js";
+import { kindOf } from "../interop/text.js";
 
 /**
  * A port: a `MessagePort` or a `Worker`, of Node or of the web.
@@ -16,8 +16,10 @@ export type MessagePortLike = ListenablePort | EmittingPort;
 /** The port is an `EventTarget`, whose events hold the message in `data`. */
 export interface ListenablePort {
   postMessage(message: unknown): void;
-  addEventListener(type: "message", listener: (event: never) => void): void;
-  removeEventListener(type: "message", listener: (event: never) => void): void;
+  // biome-ignore lint/suspicious/noExplicitAny: the event types of Node and of the web have nothing in common but this
+  addEventListener(type: "message", listener: (event: any) => void): void;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  removeEventListener(type: "message", listener: (event: any) => void): void;
   start?(): void;
   close?(): void;
 }
@@ -45,7 +47,7 @@ function isPort(port: unknown): boolean {
   );
 }
 
-/** Listens to a port. `closed` is called when the port is closed or the thread behind it has ended, where the runtime tells
+/** Listens to a port. `closed` is called when the port is closed or the thread behind it has ended, where the runtime reports
  * (Node does, browsers increasingly do). Returns how to stop. */
 export function listenTo(
   port: MessagePortLike,

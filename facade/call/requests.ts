@@ -1,14 +1,16 @@
-// The side of a native connection that calls. What becomes of a request is decided natively
+// The side of a native connection that calls. The state of a request is kept natively
 // (`crates/operations-core/src/call`); here are the promises and iterators that wait for it.
 
-import type { PendingWork, Waiter } from "../border/pending-work.js";
-import { PushedEvents } from "../border/pushed-events.js";
-import { tracedCall, tracedStream } from "../border/trace.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import type { CallError } from "../errors.js";
+import { toSystemTime } from "../interop/clock.js";
+import type { PendingWork, Waiter } from "../interop/pending-work.js";
+import { PushedEvents } from "../interop/pushed-events.js";
+import { tracedCall, tracedStream } from "../interop/trace.js";
+import type { HubPeer } from "../native-binding.js";
 import type { OperationsIn, TypedCallMap } from "../operation-types.js";
 import { malformedAnswer, wasAborted, withDelivery } from "../outcomes.js";
-import { lookAround } from "../registry/native-handler.js";
+import { refreshNativeState } from "../registry/native-handler.js";
 import { Batch } from "./batch.js";
 import { isDeclaredEnvelope, withData } from "./incoming.js";
 import {
@@ -22,31 +24,23 @@ import {
 import type { RemoteCallMap } from "./transport.js";
 import { restored, wireText } from "./wire-value.js";
 
-/** What sends requests to others, and tells what becomes of them through a mailbox. */
-interface Native {
-  callAll(calls: string): void;
-  subscribe(id: string, operationId: string, payload: string, idleTimeout: number | null): void;
-  abort(id: string): void;
-  cancel(id: string): void;
-  leave(id: string): void;
-  consumed(id: string, count: number): void;
-  pendingCount(): number;
-}
+/** Sends requests to others, and reports their outcomes through a mailbox. */
+export type NativeCaller = Omit<HubPeer, "discover">;
 
-/** How many events are read before the worker is told that it may send more. Half of what it may send ahead. */
+/** How many events are read before the worker may send more. Half of what it may send ahead. */
 const REPORT_EVERY = 64;
 
 /** Calls and subscriptions over a transport whose state machine is native. */
 export class Requests implements RemoteCallMap {
-  readonly #native: Native;
+  readonly #native: NativeCaller;
   readonly #pending: PendingWork<string>;
   /** Calls that are yet to go over. Whatever is done to a request of ours comes after them. */
   readonly #batch: Batch;
 
-  /** What requests travel over, for those who watch. */
+  /** What requests travel over, for traces. */
   readonly #protocol: string | undefined;
 
-  constructor(native: Native, pending: PendingWork<string>, protocol?: string) {
+  constructor(native: NativeCaller, pending: PendingWork<string>, protocol?: string) {
     this.#protocol = protocol;
     this.#native = native;
     this.#pending = pending;
@@ -58,11 +52,12 @@ export class Requests implements RemoteCallMap {
   }
 
   #call(operationId: string, input: unknown, given?: CallOptions): Promise<ResponseEnvelope> {
-    // Whoever is called may be served by this very process.
-    lookAround();
+    // The callee may be served by this very process.
+    refreshNativeState();
     return new Promise((resolve, reject) => {
       const options = checkedCall(operationId, given);
-      const { deadline, signal } = options;
+      const { signal } = options;
+      const deadline = options.deadline && toSystemTime(options.deadline);
       if (signal?.aborted === true) throw withDelivery(wasAborted(operationId), "none");
       const requestId = this.#pending.newId();
       const payload = payloadText(requestId, operationId, input, options, {});
@@ -115,7 +110,7 @@ export class Requests implements RemoteCallMap {
     input: unknown,
     options?: SubscribeOptions,
   ): AsyncGenerator<ResponseEnvelope, undefined, unknown> {
-    // The worker sends no more than it was asked for: the bound is there, not here.
+    // The worker sends no more than was requested: the bound is there, not here.
     let requestId: string | undefined;
     let unreported = 0;
     const report = () => {

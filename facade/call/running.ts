@@ -1,13 +1,13 @@
 // A call that is being served.
 
 import { identityIn } from "../registry/authorise.js";
-import { buildEnv } from "../registry/env.js";
-import { setProperty } from "../registry/offered-env.js";
-import { contextFromOutside, markOutside, markVia, type Via } from "../registry/protocol-context.js";
+import type { Via } from "../registry/call.js";
+import { markGetter, ownEnv, setProperty } from "../registry/offered-env.js";
+import { contextFromOutside, runForOutside } from "../registry/origin.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { OperationContext, OperationEnv } from "../types.js";
 import type { CallRequestedEvent } from "./events.js";
-import type { Line } from "./remote.js";
+import type { ClientChannel } from "./remote.js";
 
 /** Under this, a context knows the call that it is for. */
 const CALL = Symbol("@alkdev/operations: the call of a context");
@@ -18,8 +18,8 @@ interface OfCall {
 
 /** Properties of a context of its own, so that a copy has them too. The functions are the same for each context: with
  * functions of their own, each would be a hidden class of its own to V8, whose garbage collector keeps those, and all that
- * they hold, until it looks at everything. */
-const MADE_WHEN_ASKED: Record<"signal" | "env", PropertyDescriptor & ThisType<OfCall>> = {
+ * they hold, until it checks everything. */
+const MADE_WHEN_READ: Record<"signal" | "env", PropertyDescriptor & ThisType<OfCall>> = {
   signal: {
     get() {
       return this[CALL].signal;
@@ -31,9 +31,9 @@ const MADE_WHEN_ASKED: Record<"signal" | "env", PropertyDescriptor & ThisType<Of
     configurable: true,
   },
   env: {
-    get() {
+    get: markGetter(function (this: OfCall) {
       return this[CALL].makeEnv();
-    },
+    }),
     set(env: OperationEnv) {
       this[CALL].replace("env", env);
     },
@@ -54,35 +54,35 @@ export class Running {
   cancelTimeout: (() => void) | undefined;
   /** When its stream last had an event. */
   heardAt = 0;
-  /** Whether it holds a place, or waits for one. */
-  hasPlace = false;
+  /** Whether it holds a permit, or waits for one. */
+  hasPermit = false;
   /** Its handler has begun, and not ended. */
   isWorking = false;
-  runsOn = false;
-  /** Tells whoever serves it that it is over, even if it never began. */
+  isAbandoned = false;
+  /** Resolves the promise of the call handler: the call is over, even if it never began. */
   settle: (() => void) | undefined;
 
   /** Where the handler may talk with its client. */
-  readonly #line: Line | undefined;
+  readonly #channel: ClientChannel | undefined;
 
   /** What the handler was given, and whose operation it is. */
   #context: OperationContext | undefined;
   #registry: OperationRegistry | undefined;
 
   /** How it came. */
-  readonly #via: Via | undefined;
+  readonly via: Via | undefined;
 
-  constructor(request: CallRequestedEvent, line: Line | undefined, via: Via | undefined) {
+  constructor(request: CallRequestedEvent, channel: ClientChannel | undefined, via: Via | undefined) {
     this.request = request;
-    this.#via = via;
-    this.#line = line;
+    this.via = via;
+    this.#channel = channel;
   }
 
   get isAborted(): boolean {
     return this.#isAborted;
   }
 
-  /** Made when somebody asks: it costs more than all the rest of a call. */
+  /** Made when it is first read: it costs more than all the rest of a call. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
@@ -94,7 +94,8 @@ export class Running {
   abort(): void {
     if (this.#isAborted) return;
     this.#isAborted = true;
-    this.#controller?.abort();
+    // Its listeners run on behalf of the caller.
+    runForOutside(() => this.#controller?.abort());
     this.stopping = this.onAbort?.();
   }
 
@@ -105,12 +106,8 @@ export class Running {
 
   /** The other operations, for the handler. */
   makeEnv(): OperationEnv {
-    const env = buildEnv({
-      registry: this.#registry as OperationRegistry,
-      context: this.#context as OperationContext,
-    });
+    const env = ownEnv(this.#registry as OperationRegistry, this.#context as OperationContext);
     this.replace("env", env);
-    markOutside(env);
     return env;
   }
 
@@ -123,15 +120,14 @@ export class Running {
     this.#context = context;
     Object.defineProperty(context, CALL, { value: this });
     // One by one: `defineProperties` takes half as long again as all of this.
-    Object.defineProperty(context, "signal", MADE_WHEN_ASKED.signal);
-    Object.defineProperty(context, "env", MADE_WHEN_ASKED.env);
+    Object.defineProperty(context, "signal", MADE_WHEN_READ.signal);
+    Object.defineProperty(context, "env", MADE_WHEN_READ.env);
     if (parentRequestId !== undefined) context.parentRequestId = parentRequestId;
     if (identity !== undefined) context.identity = identity;
     if (metadata !== undefined) context.metadata = metadata;
     if (deadline !== undefined) context.deadline = deadline;
     if (trace !== undefined) context.trace = trace;
-    if (this.#via !== undefined) markVia(context, this.#via);
-    if (this.#line !== undefined) Object.assign(context, this.#line.context);
+    if (this.#channel !== undefined) Object.assign(context, this.#channel.context);
     return context;
   }
 }

@@ -53,6 +53,19 @@ export interface DiscoverOptions {
 }
 
 /**
+ * Options of `close`.
+ *
+ * @example
+ * ```ts
+ * const options: CloseOptions = { drain: 30_000 };
+ * ```
+ */
+export interface CloseOptions {
+  /** How long running work may take to finish, in milliseconds (default 10,000). */
+  drain?: number;
+}
+
+/**
  * A connection over which operations are called and served. `connectHub`, `connectNats` and `connectPort` return one.
  *
  * @example
@@ -75,5 +88,5 @@ export interface CallTransport {
   /** Counters of the connection. */
   readonly stats: () => object;
   /** Refuses new calls, lets running calls finish, then closes the connection. Calls without an answer reject. */
-  readonly close: (options?: { drain?: number }) => Promise<void>;
+  readonly close: (options?: CloseOptions) => Promise<void>;
 }

@@ -1,8 +1,9 @@
-// Who calls is what a message says. An application that knows how to tell (a token, a signature) says whether that is so.
+// The identity in a message is a claim. An application that can verify it (a token, a signature) decides whether it holds.
 
 import { accessDenied } from "../access.js";
-import { messageOf } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { isRecord } from "../interop/options.js";
+import { messageOf } from "../interop/text.js";
 import { logger } from "../logging.js";
 import { identityIn } from "../registry/authorise.js";
 import type { Identity } from "../types.js";
@@ -49,7 +50,7 @@ export type VerifyIdentity = (
 
 const log = logger("call");
 
-/** Who calls, as the application says. Throws `ACCESS_DENIED` if it says no, or nothing that can be meant. */
+/** The caller, as the application decides. Throws `ACCESS_DENIED` if it refuses, or returns something invalid. */
 export async function verifiedIdentity(
   verify: VerifyIdentity,
   request: CallRequestedEvent,
@@ -79,6 +80,26 @@ export async function verifiedIdentity(
     });
   }
   throw refused(operationId);
+}
+
+/** The operation id that `verifyIdentity` gets when a peer lists what it may call. */
+const DISCOVER = "hub.discover";
+
+/** The identity of a peer that lists operations: as claimed, or as the application decides. Throws if it is refused. */
+export async function verifiedAsker(
+  verify: VerifyIdentity | undefined,
+  requestId: string,
+  claim: { readonly identity?: unknown; readonly metadata?: unknown },
+): Promise<Identity | undefined> {
+  const identity = isIdentity(claim.identity) ? claim.identity : undefined;
+  if (verify === undefined) return identity;
+  return verifiedIdentity(verify, {
+    requestId,
+    operationId: DISCOVER,
+    input: undefined,
+    ...(identity !== undefined && { identity }),
+    ...(isRecord(claim.metadata) && { metadata: claim.metadata }),
+  });
 }
 
 function refused(operationId: string): CallError {

@@ -2,6 +2,7 @@
 // that calls and serves on one wire would answer its own calls.
 
 import { type CallError, failed } from "../errors.js";
+import { Listeners } from "../interop/listeners.js";
 import { type ConnectedTarget, leavesProcess, onLoss, paces, type Server, whileServing } from "./remote.js";
 
 /** QuickJS and other bare engines have no `EventTarget`. What needs no wire works there, so loading must not fail. */
@@ -20,7 +21,7 @@ const Target =
 export abstract class WireTarget extends Target implements ConnectedTarget {
   readonly [leavesProcess] = true;
   [paces]?: (requestId: string, read: number) => void;
-  readonly #losses = new Set<(reason: CallError) => void>();
+  readonly #losses = new Listeners<CallError>();
   readonly #servers = new Set<Server>();
   #isOver = false;
 
@@ -39,7 +40,7 @@ export abstract class WireTarget extends Target implements ConnectedTarget {
     if (!this.#isOver) {
       this.transmit(type, (event as CustomEvent<unknown>).detail);
     } else if (type === "call.requested") {
-      // What else there is to say is for somebody who is gone.
+      // Other events would go to a peer that is gone.
       throw this.cannotSend(type);
     }
     return true;
@@ -57,7 +58,7 @@ export abstract class WireTarget extends Target implements ConnectedTarget {
     });
   }
 
-  /** There is no way to the other end any more. Whoever waits for it is told. */
+  /** The other end cannot be reached any more. Calls that wait for it fail. */
   protected lose(): void {
     this.end(
       failed(
@@ -70,13 +71,12 @@ export abstract class WireTarget extends Target implements ConnectedTarget {
   protected end(reason: CallError): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    for (const listener of [...this.#losses]) listener(reason);
+    this.#losses.notify(reason);
     for (const server of [...this.#servers]) server.giveUp(reason);
   }
 
   [onLoss](listener: (reason: CallError) => void): () => void {
-    this.#losses.add(listener);
-    return () => this.#losses.delete(listener);
+    return this.#losses.add(listener);
   }
 
   [whileServing](server: Server): () => void {

@@ -1,12 +1,12 @@
 // Values as JSON, so that none changes on the way. Binary data travels as `{ "$bytes": "<base64>" }` and arrives as a
 // `Uint8Array`; what JSON cannot hold is refused by its path.
 
-import { fromBase64, toBase64 } from "../border/host.js";
-import { kindOf, pointerToken, textOf } from "../border/text.js";
 import { type CallError, invalid } from "../errors.js";
+import { fromBase64, toBase64 } from "../interop/host.js";
+import { kindOf, pointerToken, textOf } from "../interop/text.js";
 
 const BYTES = "$bytes";
-/** Deeper values are looked at by the careful way, which notices those that contain themselves. */
+/** Deeper values take the slow path, which notices cycles. */
 const QUICK_DEPTH = 4000;
 
 /** The value as JSON; nothing for `undefined`. `what` begins the refusal: "The event call.requested cannot be sent". */
@@ -21,8 +21,8 @@ export function wireText(value: unknown, what: string): string | undefined {
   }
 }
 
-/** What was parsed, with its binary data restored. Changed in place: it is nobody else's. Whoever has seen the text may know
- * that there is none. */
+/** What was parsed, with its binary data restored. Changed in place: there is no other reference to it. `mayHoldBytes` is false
+ * if the text is known to hold none. */
 export function restored<T>(value: T, mayHoldBytes = true): T {
   if (!mayHoldBytes) return value;
   const holder = { value: value as unknown };
@@ -38,7 +38,7 @@ export function restored<T>(value: T, mayHoldBytes = true): T {
         if (typeof marked === "string") at[key] = bytesIn(marked) ?? inner;
         else if (Array.isArray(marked)) {
           inner[BYTES] = marked[0];
-          // The user's own object: what is in it is looked at, it itself is not.
+          // The user's own object: its members are visited, not the object itself.
           left.push(inner);
         }
       } else left.push(inner as Record<string, unknown>);
@@ -53,7 +53,7 @@ function bytesIn(text: string): Uint8Array | undefined {
   const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
   const digits = text.length - padding;
   const bytes = fromBase64(text);
-  // What is no digit is passed over, and then bytes are missing.
+  // Invalid characters are skipped, and then bytes are missing.
   return digits % 4 !== 1 && bytes.length === Math.floor((digits * 3) / 4) ? bytes : undefined;
 }
 
@@ -139,7 +139,7 @@ function portableObject(value: object, path: string, around: object[]): object {
     // By definition, not by assignment: a key may be `__proto__`.
     Object.defineProperty(copy, key, { value: inner, enumerable: true, configurable: true, writable: true });
   }
-  // An object of the user's that looks like binary data is told apart by a list around its value.
+  // An object of the user's that looks like binary data is marked by a list around its value.
   if (keys.length === 1 && isMarked(copy)) copy[BYTES] = [copy[BYTES]];
   return copy;
 }

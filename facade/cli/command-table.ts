@@ -148,6 +148,28 @@ const ALL: readonly Command[] = [
     ],
   },
   {
+    name: "run",
+    summary: "Run a program that calls operations, in a sandbox",
+    usage: "<program.ts | -> [json | @file]",
+    least: 1,
+    most: 2,
+    options: [
+      CONFIG,
+      AS,
+      { name: "timeout", value: "<ms>", summary: "Time out after this many milliseconds" },
+      { name: "store", value: "<folder>", summary: "Where a run that waits for an approval is stored" },
+      { name: "resume", summary: "Continue a run of the store: its id stands in place of the program" },
+    ],
+    details: [
+      "Needs the package quickjs-wasi. The program reads the JSON as `input`; what it writes to console goes to standard error.",
+      "Prints the value of the program; with --json the whole run. A run that waits prints its id and its approvals, and ends with 1.",
+    ],
+    examples: [
+      "operations run report.ts",
+      "operations run --store runs --resume 6b1f4c6e-2f0a-4f3e-9d55-0c8a2f7b1f11",
+    ],
+  },
+  {
     name: "search",
     summary: "Find operations in plain words",
     usage: "<words...>",
@@ -176,6 +198,16 @@ const ALL: readonly Command[] = [
     ],
     details: ["Prints the list of tools as JSON. With --json an object, which has the losses too."],
     examples: ["operations tools --target anthropic 'files.*' > tools.json"],
+  },
+  {
+    name: "servers",
+    summary: "Show how the MCP servers are: connected, stopped, failed, waiting for a login",
+    usage: "[config]",
+    least: 0,
+    most: 1,
+    options: [CONFIG],
+    details: ["A lazy server whose tools are in its cache is not started for it."],
+    examples: ["operations servers", "operations servers hub.yaml --json"],
   },
   {
     name: "completion",

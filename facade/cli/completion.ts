@@ -1,7 +1,7 @@
 // Completion scripts: commands, options, and the words that options take. Ids of operations are not among them, because
 // finding them out would start servers.
 
-import { nearestName } from "../border/nearest-name.js";
+import { nearestName } from "../interop/nearest-name.js";
 import { type Command, GLOBAL_OPTIONS, type Option, SHELLS } from "./command-table.js";
 import { usageError } from "./exit-codes.js";
 

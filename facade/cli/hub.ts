@@ -1,6 +1,6 @@
 // The configuration of a command: found, read, and its sources opened, used and closed.
 
-import { nearestName } from "../border/nearest-name.js";
+import { nearestName } from "../interop/nearest-name.js";
 import type { Identity } from "../types.js";
 import { type HubConfig, hubConfig } from "./config/hub.js";
 import { readConfig } from "./config/read.js";
@@ -17,6 +17,12 @@ export async function configFor(
   const config = hubConfig(await readConfig(file), (sentence) => terminal.complain(sentence));
   terminal.hide(config.secrets);
   return config;
+}
+
+/** The file that is named as the argument, or with `--config`. */
+export function configNamed({ words, options }: Workplace): string | undefined {
+  if (words[0] === undefined || !options.has("config")) return words[0] ?? options.text("config");
+  throw usageError("Name the configuration once: as the argument, or with --config");
 }
 
 /** The sources that operations of a namespace may come from. */
@@ -41,7 +47,7 @@ export async function withSources<T>(
   }
 }
 
-/** Who calls: an identity of the file, or nobody. */
+/** Who calls: an identity of the file, or none. */
 export function identityFor({ options }: Workplace, { identities, file }: HubConfig): Identity | undefined {
   const id = options.text("as");
   if (id === undefined) return undefined;

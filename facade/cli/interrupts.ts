@@ -37,7 +37,7 @@ export class Interrupts {
       onAbort = () => reject(signal.reason);
       signal.addEventListener("abort", onAbort, { once: true });
     });
-    // What is left behind may fail later, and nobody is there to hear it.
+    // The abandoned work may fail later, when its error is of no use.
     work.catch(() => {});
     try {
       return await Promise.race([work, interrupted]);

@@ -1,8 +1,8 @@
 // Operations as the commands show them.
 
-import { nearestName } from "../border/nearest-name.js";
-import { patternOf } from "../border/pattern.js";
 import { InfrastructureErrorCode } from "../errors.js";
+import { nearestName } from "../interop/nearest-name.js";
+import { patternOf } from "../interop/pattern.js";
 import { operationNotFound } from "../registry/nearest.js";
 import { type CatalogueOptions, catalogue } from "../tools/catalogue.js";
 import { mayCall } from "../tools/selection.js";
@@ -55,7 +55,7 @@ export function catalogueFor({ registry }: Sources, identity: Identity | undefin
   return catalogue(registry, options);
 }
 
-/** The source that an operation comes from, by its id. Throws if there is none. */
+/** The source that an operation comes from, by its id. Throws without one. */
 export function sourceOf(id: string, { sources, file }: HubConfig): string {
   const namespaces = sources.map(({ name }) => name);
   // Names of sources may have dots, and so may those of operations.

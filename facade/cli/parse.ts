@@ -1,6 +1,6 @@
 // From the words of a command line to a command, its arguments and its options.
 
-import { nearestName } from "../border/nearest-name.js";
+import { nearestName } from "../interop/nearest-name.js";
 import { COMMANDS, CONFIG, type Command, GLOBAL_OPTIONS, type Option } from "./command-table.js";
 import { usageError } from "./exit-codes.js";
 

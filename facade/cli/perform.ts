@@ -29,7 +29,9 @@ const PERFORMERS: Record<string, () => Promise<Performer>> = {
   list: async () => (await import("./commands/list.js")).listCommand,
   describe: async () => (await import("./commands/describe.js")).describeCommand,
   call: async () => (await import("./commands/call.js")).callCommand,
+  run: async () => (await import("./commands/run.js")).runCommand,
   search: async () => (await import("./commands/search.js")).searchCommand,
+  servers: async () => (await import("./commands/servers.js")).serversCommand,
   tools: async () => (await import("./commands/tools.js")).toolsCommand,
 };
 
@@ -47,7 +49,7 @@ export async function perform(name: string, { words, options }: Invocation): Pro
     progress.clear();
     // What fails after an interrupt fails because of it.
     if (interrupts.exitCode !== undefined) terminal.note("Interrupted");
-    else tell(error, terminal);
+    else printError(error, terminal);
     return interrupts.exitCode ?? exitCodeOf(error);
   } finally {
     progress.clear();
@@ -55,7 +57,7 @@ export async function perform(name: string, { words, options }: Invocation): Pro
   }
 }
 
-function tell(error: unknown, terminal: Terminal): void {
+function printError(error: unknown, terminal: Terminal): void {
   const { code, message, details } = error instanceof CallError ? error : mapError(error);
   if (terminal.isJson) {
     terminal.complain(JSON.stringify({ error: { code, message, ...detailsOf(details) } }));

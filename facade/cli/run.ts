@@ -16,9 +16,9 @@ export async function run(args: readonly string[]): Promise<number> {
   const { command, options } = invocation;
   if (options.has("version")) return print(`${version()}\n`);
   if (command === undefined) {
-    const isAsked = options.has("help");
-    (isAsked ? process.stdout : process.stderr).write(help());
-    return isAsked ? EXIT.OK : EXIT.USAGE;
+    const isRequested = options.has("help");
+    (isRequested ? process.stdout : process.stderr).write(help());
+    return isRequested ? EXIT.OK : EXIT.USAGE;
   }
   if (options.has("help")) return print(helpFor(command));
   if (command.name === "completion") {

@@ -1,8 +1,9 @@
 // The sources of a configuration, loaded into a registry. One that cannot be loaded does the others no harm.
 
-import { nearestName } from "../border/nearest-name.js";
-import { counted } from "../border/text.js";
 import { type CallError, mapError } from "../errors.js";
+import { nearestName } from "../interop/nearest-name.js";
+import { counted } from "../interop/text.js";
+import type { MCPServerReport } from "../mcp/client-types.js";
 import { MCPClientLoader } from "../mcp/loader.js";
 import { OpenAPIServiceRegistry } from "../openapi/service-registry.js";
 import { OperationRegistry } from "../registry/registry.js";
@@ -34,7 +35,7 @@ export class Sources {
     this.#terminal = terminal;
   }
 
-  /** Loads all sources at once, or those that are wanted. */
+  /** Loads all sources at once, or the selected ones. */
   async load(progress: Progress, isWanted: (source: Source) => boolean = () => true): Promise<void> {
     this.#loaded = this.#config.sources.filter(isWanted);
     const waiting = new Set(this.#loaded.map(({ name }) => name));
@@ -129,13 +130,24 @@ export class Sources {
     });
   }
 
+  /** How the MCP servers are. */
+  servers(): Array<
+    Omit<MCPServerReport, "error"> & Pick<SourceReport, "error"> & { name: string; tools: number }
+  > {
+    const status = this.#servers.status();
+    return this.report().map(({ name, operations, error }) => {
+      const { error: _, ...report } = status[name] ?? { status: "failed" };
+      return { name, ...report, tools: operations, ...(error && { error }) };
+    });
+  }
+
   /** Says which sources are missing, and which rules protect nothing. With `isStrict`, both are failures. */
-  tellFailures(isStrict: boolean): void {
+  reportFailures(isStrict: boolean): void {
     for (const [name, error] of this.#failures)
       this.#terminal.note(`${name}: not available. ${error.message}`);
     const useless = this.uselessRules();
     if (isStrict && useless.length > 0) throw configError(useless.join("\n"));
-    for (const problem of useless) this.#terminal.note(`Warning: ${problem}`);
+    for (const problem of [...useless, ...this.#problems()]) this.#terminal.note(`Warning: ${problem}`);
     if (isStrict && this.#failures.size > 0) {
       throw new CommandError(
         EXIT.FAILED,
@@ -143,6 +155,13 @@ export class Sources {
         `With --strict, every source must be there. Not available: ${[...this.#failures.keys()].join(", ")}`,
       );
     }
+  }
+
+  /** What MCP servers list that cannot be used, and what is said about tools that they do not have. */
+  #problems(): string[] {
+    return this.#servers
+      .getAllWrappers()
+      .flatMap(({ name, problems }) => problems.map(({ tool, reason }) => `${name}: ${tool}: ${reason}`));
   }
 
   /** What is wrong with access rules that fit no operation: whatever they were meant for is not protected. */
@@ -154,7 +173,13 @@ export class Sources {
     );
     const ids = this.registry.getAllSpecs().map(({ namespace, name }) => `${namespace}.${name}`);
     const names = [...ids, ...sources.map(({ name }) => `${name}.*`)];
-    return this.#config
+    const ofTools = this.#loaded.flatMap(({ name, unusedToolRules = [] }) =>
+      [...unusedToolRules].map((pattern) => {
+        const where = `${file}: mcpServers.${name}.tools.access[${JSON.stringify(pattern)}]`;
+        return `${where} fits no tool of the server, so it protects nothing`;
+      }),
+    );
+    const ofFile = this.#config
       .unusedRules()
       .filter((pattern) => !missing.some((source) => source.mayNameOthers || mayFit(pattern, source.name)))
       .map((pattern) => {
@@ -162,6 +187,7 @@ export class Sources {
         const hint = nearest === undefined ? "" : `. Did you mean ${nearest}?`;
         return `${file}: access[${JSON.stringify(pattern)}] fits no operation, so it protects nothing${hint}`;
       });
+    return [...ofTools, ...ofFile];
   }
 
   /** Why a source is missing. */

@@ -62,11 +62,11 @@ function cut(text: string, width: number): string {
 }
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
-/** Scripts whose characters take two places, and pictures. */
+/** Scripts whose characters take two columns, and pictures. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u;
 
-/** How many places a text takes. */
+/** How many columns a text takes. */
 function widthOf(text: string): number {
   // Plain ASCII, the usual case.
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { WriteStream } from "node:tty";
 import { wireText } from "../call/wire-value.js";
 
-/** Names and descriptions come from strangers. Control characters could rewrite what is on the screen, and marks of
+/** Names and descriptions are untrusted. Control characters could rewrite what is on the screen, and marks of
  * direction could turn it around: both are shown as what they are. Line ends and tabs stay. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this is about
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
@@ -23,7 +23,7 @@ export class Terminal {
   isQuiet = false;
   /** Results and failures are JSON. */
   isJson = false;
-  /** Nobody reads any more: `operations list | head -1`. */
+  /** The reader is gone: `operations list | head -1`. */
   isClosed = false;
   /** Called before a line is written to standard error. */
   beforeNote: (() => void) | undefined;
@@ -87,7 +87,7 @@ export class Terminal {
     await Promise.race([once(this.#out, "drain"), once(this.#out, "close")]).catch(() => {});
   }
 
-  /** A line that is no result, for people. */
+  /** A line that is not a result, for people. */
   note(text: string): void {
     if (!this.isQuiet) this.complain(text);
   }
@@ -110,7 +110,7 @@ export function jsonText(value: unknown, indent?: number): string {
   return indent === undefined ? text : JSON.stringify(JSON.parse(text), undefined, indent);
 }
 
-/** A `bigint` is what only an import asks for; as JSON it is its digits. */
+/** Only an import can ask for a `bigint`; as JSON it is its digits. */
 function withoutBigInts(value: unknown): unknown {
   if (typeof value === "bigint") return String(value);
   if (Array.isArray(value)) return value.map(withoutBigInts);

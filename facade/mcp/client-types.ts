@@ -1,5 +1,6 @@
 // What users see of a server.
 
+import type { CallError } from "../errors.js";
 import type { MCPOperation, MCPToolProblem, ToolChanges } from "./operations.js";
 
 type Json = Record<string, unknown>;
@@ -40,12 +41,12 @@ export interface MCPRequestOptions {
  *
  * @example
  * ```ts
- * const { state, stderr }: MCPServerStatus = wrapper.getStatus();
+ * const { state, stderr }: MCPServerStatus = wrapper.status();
  * if (state === "failed") console.error(stderr);
  * ```
  */
 export interface MCPServerStatus {
-  state: "connecting" | "connected" | "lost" | "failed" | "closed";
+  state: "stopped" | "connecting" | "connected" | "idle" | "lost" | "failed" | "closed";
   /** How many tools it has. */
   tools: number;
   lastError?: { code: string; message: string };
@@ -53,6 +54,53 @@ export interface MCPServerStatus {
   stderr: string;
   pid?: number;
   protocolVersion?: string;
+}
+
+/**
+ * Whether a server can be used, and what is missing. `stopped` was not started yet, `idle` was stopped because it was not called;
+ * both start with the next call, and so does one that has `failed`.
+ *
+ * @example
+ * ```ts
+ * const show = ({ status, error }: MCPServerReport) => `${status} ${error?.message ?? ""}`;
+ * ```
+ */
+export interface MCPServerReport {
+  status:
+    | "disabled"
+    | "stopped"
+    | "starting"
+    | "connected"
+    | "idle"
+    | "needs-auth"
+    | "needs-registration"
+    | "failed";
+  error?: CallError;
+  /** With `needs-auth`: the page to visit, while it is waited for. With `needs-registration`: where to register a client. */
+  url?: string;
+  /** With `needs-auth`: what the token has to allow, if the server says so. */
+  scopes?: string[];
+}
+
+/**
+ * What `loader.on("status")` reports: the server, and how it is now.
+ *
+ * @example
+ * ```ts
+ * const listener = ({ name, status, url }: MCPStatusEvent) => console.log(name, status, url);
+ * new MCPClientLoader().on("status", listener);
+ * ```
+ */
+export interface MCPStatusEvent extends MCPServerReport {
+  name: string;
+}
+
+/** What a server says about itself. */
+export interface ServerFacts {
+  serverInfo?: MCPServerInfo | null;
+  protocolVersion?: string | null;
+  capabilities?: Json | null;
+  instructions?: string | null;
 }
 
 /**
@@ -87,6 +135,8 @@ export interface MCPClient {
   callTool(call: { name: string; arguments?: Json }, options?: MCPRequestOptions): Promise<Json>;
   /** Reads the list of tools again. */
   listTools(options?: MCPRequestOptions): Promise<{ tools: Json[] }>;
+  /** Notifies the server that the result of `roots` has changed. */
+  rootsChanged(): void;
   /** Closing twice is harmless. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -127,6 +177,8 @@ export interface MCPClientWrapper {
   readResource(uri: string, options?: MCPRequestOptions): Promise<Json>;
   listPrompts(options?: MCPRequestOptions): Promise<Json[]>;
   getPrompt(name: string, args?: Record<string, string>, options?: MCPRequestOptions): Promise<Json>;
+  status(): MCPServerStatus;
+  /** @deprecated Use `status()`. */
   getStatus(): MCPServerStatus;
   /** Does the same as `closeMCPClient`. */
   close(): Promise<void>;

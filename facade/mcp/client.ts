@@ -1,11 +1,12 @@
 // One MCP server: requests out, answers in.
 
-import { numbers, PendingWork } from "../border/pending-work.js";
-import { kindOf, messageOf } from "../border/text.js";
-import { outgoingTrace } from "../border/trace.js";
-import { Pace } from "../border/turns.js";
 import type { SpilledResult } from "../envelope.js";
-import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
+import { CallError, failed, InfrastructureErrorCode, invalid } from "../errors.js";
+import { Pace } from "../interop/event-loop.js";
+import { guarded, Listeners } from "../interop/listeners.js";
+import { numbers, PendingWork } from "../interop/pending-work.js";
+import { kindOf, messageOf } from "../interop/text.js";
+import { outgoingTrace } from "../interop/trace.js";
 import { logger } from "../logging.js";
 import type { McpClient } from "../native-binding.js";
 import type { Connection } from "../registry/connection-state.js";
@@ -14,33 +15,36 @@ import type { NativeWork } from "../registry/native-handler.js";
 import { Spills } from "../registry/spills.js";
 import { native, runtime } from "../runtime.js";
 import type { OperationContext } from "../types.js";
+import { CallBatcher } from "./call-batcher.js";
 import type {
   MCPClient,
   MCPClientWrapper,
   MCPProgress,
   MCPRequestOptions,
-  MCPServerInfo,
+  MCPServerReport,
   MCPServerStatus,
   MCPToolsListener,
+  ServerFacts,
 } from "./client-types.js";
 import { checkedConfig, describeConfig, headersFor, type MCPClientConfig } from "./config.js";
-import { HeldCalls } from "./held-calls.js";
 import {
   argumentsOf,
   type ListedTools,
   type MCPOperation,
   type MCPToolProblem,
+  type ToolChanges,
   ToolList,
 } from "./operations.js";
-import { answerQuestion } from "./questions.js";
+import { answerServerRequest } from "./server-requests.js";
 import { Sessions } from "./sessions.js";
+import { type CachedList, CachedTools } from "./tool-cache.js";
 
 const log = logger("mcp");
 
 type Json = Record<string, unknown>;
 
 /** On whose behalf the list of tools is read. */
-const NOBODY: OperationContext = {};
+const ANONYMOUS: OperationContext = {};
 
 /** A result, and the file that all of it is in, if it is in one. */
 export interface SpilledAnswer {
@@ -55,21 +59,14 @@ export interface CallOptions extends MCPRequestOptions {
   resetTimeoutOnProgress?: boolean | undefined;
 }
 
-/** A question of the server's, or of what is between us and it. */
-interface Asked {
+/** A request of the server, or of the OAuth flow. */
+interface ServerRequest {
   kind: string;
   question: unknown;
 }
 
-/** What a server tells when it is connected. */
-interface Connected extends ListedTools {
-  about: {
-    serverInfo?: MCPServerInfo | null;
-    protocolVersion?: string | null;
-    capabilities?: Json | null;
-    instructions?: string | null;
-  };
-}
+/** What a server reports when it is connected. */
+type Connected = CachedList;
 
 type Query =
   | "listTools"
@@ -86,14 +83,19 @@ export class Client implements MCPClientWrapper {
   #spills: Spills | undefined;
   readonly limiter: Limiter | undefined;
   readonly #native: McpClient;
-  readonly #held: HeldCalls;
+  readonly #batcher: CallBatcher;
   readonly #pending = new PendingWork<number>(numbers(), {
-    asked: (question: number, { kind, question: about }: Asked) => this.#answer(question, kind, about),
-    changed: (_, tools: ListedTools) => this.#toolsChanged(tools),
+    asked: (question: number, { kind, question: about }: ServerRequest) =>
+      this.#answer(question, kind, about),
+    changed: (what: string, tools: ListedTools) => {
+      if (what !== "tools") return this.#announce(undefined);
+      this.#toolsChanged(tools);
+      void this.#cache?.write({ about: this.#about, ...tools });
+    },
   });
-  readonly #listeners = new Set<MCPToolsListener>();
+  readonly #listeners = new Listeners<ToolChanges>((error) => this.#listenerFailed("tools of", error));
   #list: ToolList | undefined;
-  /** The last list of tools that was not looked at. */
+  /** The last list of tools that was not processed. */
   #newest: ListedTools | undefined;
   #importing: Promise<void> | undefined;
   readonly #pace = new Pace();
@@ -105,6 +107,14 @@ export class Client implements MCPClientWrapper {
   readonly #sessions: Sessions<Client> | undefined;
   /** Whether it is one of those. */
   readonly #isSession: boolean;
+  /** Where the list of tools is kept. */
+  readonly #cache: CachedTools | undefined;
+  #about: ServerFacts = {};
+  /** The page that the user is to visit now. */
+  #page: Pick<MCPServerReport, "url" | "scopes"> | undefined;
+  #isAuthorizing = false;
+  /** Called when the status may have changed. */
+  onStatus: () => void = () => {};
 
   /** `own` are the headers of one user. */
   private constructor(
@@ -114,9 +124,19 @@ export class Client implements MCPClientWrapper {
     isSession = false,
   ) {
     this.name = name;
-    this.connection = { kind: "mcp", name, state: () => this.getStatus().state };
+    this.connection = {
+      kind: "mcp",
+      name,
+      state: () => {
+        const { status } = this.report();
+        return status.startsWith("needs") ? status : this.status().state;
+      },
+    };
     this.config = config;
     this.#isSession = isSession;
+    if (config.toolCache !== undefined && !isSession) {
+      this.#cache = new CachedTools(name, config, config.toolCache);
+    }
     this.limiter = isSession ? undefined : adapterLimiter(name, this.config);
     if (typeof config.headers === "function" && !isSession) {
       this.#sessions = new Sessions(name, config.sessions ?? {}, (headers) =>
@@ -125,7 +145,7 @@ export class Client implements MCPClientWrapper {
     }
     const described = describeConfig(name, this.config, own);
     this.#native = new native.McpClient(runtime, this.#pending.mailbox, name, described);
-    this.#held = new HeldCalls(this.#native);
+    this.#batcher = new CallBatcher(this.#native);
     this.client = this.#described({});
   }
 
@@ -133,25 +153,60 @@ export class Client implements MCPClientWrapper {
   static make(name: string, config: MCPClientConfig): Client | Promise<Client> {
     const checked = checkedConfig(name, config);
     if (typeof checked.headers !== "function") return new Client(name, checked);
-    return headersFor(name, checked, NOBODY).then((own) => new Client(name, checked, own));
+    return headersFor(name, checked, ANONYMOUS).then((own) => new Client(name, checked, own));
+  }
+
+  /** Connects, or, if the first call is to do that, takes over the tools that the server had last time. */
+  async open(): Promise<this> {
+    if (this.config.start !== "lazy") return this.connect();
+    const known = await this.#cache?.read();
+    if (known === undefined) {
+      await this.connect();
+      await this.stop();
+      return this;
+    }
+    this.#native.setKnownTools(known.tools);
+    return this.#takeOver(known);
   }
 
   /** Starts or reaches the server, and reads its tools. */
   async connect(): Promise<this> {
-    const { about, ...tools } = await this.#request<Connected>({}, (request) =>
-      this.#native.connect(request),
-    );
+    const connected = await this.#request<Connected>({}, (request) => this.#native.connect(request));
+    await this.#takeOver(connected);
+    if (this.#cache !== undefined) await this.#cache.write(connected);
+    return this;
+  }
+
+  async #takeOver({ about, ...tools }: Connected): Promise<this> {
+    this.#about = about;
     this.client = this.#described(about);
     // Its tools are those of the server, and known.
     if (this.#isSession) return this;
     const version = this.config.version || this.client.serverInfo.version || "1.0.0";
-    this.#list = new ToolList(this, version);
+    this.#list ??= new ToolList(this, version);
     this.#toolsChanged(tools);
     await this.#importing;
     return this;
   }
 
-  #described({ serverInfo, protocolVersion, capabilities, instructions }: Connected["about"]): MCPClient {
+  /** Ends the connection. The next call starts the server again. */
+  stop(): Promise<void> {
+    this.#batcher.send();
+    return this.#request({}, (request) => this.#native.stop(request));
+  }
+
+  /** Connects anew. Where a user has to be asked, the status says what to show if there is no `onAuthorize`. */
+  async authorize(): Promise<void> {
+    this.#isAuthorizing = true;
+    try {
+      await this.stop();
+      await this.connect();
+    } finally {
+      this.#isAuthorizing = false;
+    }
+  }
+
+  #described({ serverInfo, protocolVersion, capabilities, instructions }: ServerFacts): MCPClient {
     return {
       serverInfo: serverInfo ?? {},
       protocolVersion: protocolVersion ?? undefined,
@@ -160,6 +215,7 @@ export class Client implements MCPClientWrapper {
       callTool: async ({ name, arguments: input }, options = {}) =>
         this.call(this.#checkedName(name), argumentsOf(this.name, name, input), options),
       listTools: async (options) => ({ tools: await this.#query("listTools", options) }),
+      rootsChanged: () => this.#native.rootsChanged(),
       close: () => this.close(),
       [Symbol.asyncDispose]: () => this.close(),
     };
@@ -179,13 +235,10 @@ export class Client implements MCPClientWrapper {
   }
 
   onToolsChanged(listener: MCPToolsListener): () => void {
-    this.#listeners.add(listener);
-    return () => {
-      this.#listeners.delete(listener);
-    };
+    return this.#listeners.add((changes) => listener(this.tools, changes));
   }
 
-  /** Calls a tool on behalf of whoever the context is about. */
+  /** Calls a tool on behalf of the identity in the context. */
   callFor<T>(
     context: OperationContext,
     tool: string,
@@ -195,7 +248,7 @@ export class Client implements MCPClientWrapper {
   ): Promise<T> {
     const sessions = this.#sessions;
     if (sessions === undefined) return this.call(tool, input, options(), spills);
-    // What is left of the time is looked at when the connection is there.
+    // The remaining time is computed when the connection is there.
     return headersFor(this.name, this.config, context).then((headers) =>
       sessions.use(context, headers, (client) => client.call<T>(tool, input, options(), spills)),
     );
@@ -217,9 +270,9 @@ export class Client implements MCPClientWrapper {
     // The only one is sent at once: there is nothing to wait for, whatever the caller does next.
     const isOnly = this.#pending.size === 0;
     if (isPlain && !isOnly) {
-      return this.#request(options, (request) => this.#held.add(request, tool, input));
+      return this.#request(options, (request) => this.#batcher.add(request, tool, input));
     }
-    if (!isOnly) this.#held.holdNext();
+    if (!isOnly) this.#batcher.holdNext();
     return this.#request(options, (request) =>
       this.#native.call(
         request,
@@ -272,10 +325,14 @@ export class Client implements MCPClientWrapper {
     return this.#query("getPrompt", options, name, argumentsOf(this.name, name, args));
   }
 
-  /** For those who want to know whether the server can be called now. */
+  /** Whether the server can be called now. */
   readonly connection: Connection;
 
   getStatus(): MCPServerStatus {
+    return this.status();
+  }
+
+  status(): MCPServerStatus {
     const { lastError, pid, protocolVersion, ...status } = JSON.parse(this.#native.status());
     return {
       ...status,
@@ -285,15 +342,28 @@ export class Client implements MCPClientWrapper {
     };
   }
 
+  report(): MCPServerReport {
+    const { state, lastError } = JSON.parse(this.#native.status());
+    return this.#page === undefined ? reportOf(state, lastError) : { status: "needs-auth", ...this.#page };
+  }
+
+  #announce(page: Pick<MCPServerReport, "url" | "scopes"> | undefined): void {
+    this.#page = page;
+    guarded(
+      () => this.onStatus(),
+      (error) => this.#listenerFailed("status of", error),
+    )(undefined);
+  }
+
   /** Closing twice is harmless. */
   close(): Promise<void> {
+    this.onStatus = () => {};
     this.#closing ??= this.#close();
-    this.#listeners.clear();
     return this.#closing;
   }
 
   async #close(): Promise<void> {
-    this.#held.send();
+    this.#batcher.send();
     const closing = this.#request({}, (request) => this.#native.close(request));
     await Promise.all([closing, this.#sessions?.close()]);
   }
@@ -303,7 +373,7 @@ export class Client implements MCPClientWrapper {
   }
 
   #query<T>(what: Query, options: MCPRequestOptions = {}, name?: string, input?: string): Promise<T> {
-    this.#held.send();
+    this.#batcher.send();
     return this.#request(options, (request) =>
       this.#native.query(request, what, name, input, options.timeout),
     );
@@ -316,7 +386,7 @@ export class Client implements MCPClientWrapper {
       signal,
       start,
       cancel: (request) => {
-        this.#held.send();
+        this.#batcher.send();
         this.#native.cancel(request);
       },
       event: onProgress && ((progress: MCPProgress) => this.#progress(onProgress, progress)),
@@ -332,15 +402,29 @@ export class Client implements MCPClientWrapper {
   }
 
   #answer(question: number, kind: string, about: unknown): void {
-    answerQuestion(this.name, this.config, kind, about).then(
+    if (kind === "authorize") {
+      const { url } = about as { url: string };
+      const scopes = new URL(url).searchParams.get("scope")?.split(" ").filter(Boolean) ?? [];
+      const canAsk = this.config.oauth?.onAuthorize !== undefined || this.#isAuthorizing;
+      // The page of a login that is not waited for leads nowhere.
+      this.#announce({ ...(canAsk && { url }), scopes });
+      if (!canAsk) {
+        const why =
+          "the user has to be asked. MCPClientLoader.authorize, or onAuthorize in `oauth`, does that";
+        this.#native.answer(question, undefined, why);
+        return;
+      }
+    } else if (kind === "saveTokens" && this.#page !== undefined) this.#announce(undefined);
+    answerServerRequest(this.name, this.config, kind, about).then(
       (answer) => this.#native.answer(question, answer),
       (reason) => this.#native.answer(question, undefined, messageOf(reason)),
     );
   }
 
-  #progress(listener: (progress: MCPProgress) => void, told: MCPProgress): void {
-    const { progressToken: _, ...progress } = told;
-    this.#tell("progress of a call to", () => listener(progress as MCPProgress));
+  #progress(listener: (progress: MCPProgress) => void, notification: MCPProgress): void {
+    const { progressToken: _, ...progress } = notification;
+    const notify = guarded(listener, (error) => this.#listenerFailed("progress of a call to", error));
+    notify(progress as MCPProgress);
   }
 
   #toolsChanged(tools: ListedTools): void {
@@ -356,24 +440,17 @@ export class Client implements MCPClientWrapper {
       const tools = this.#newest;
       this.#newest = undefined;
       const list = this.#list;
-      const changes = await this.#pace.run((turns) => list.update(tools, turns));
+      const changes = await this.#pace.run((yielder) => list.update(tools, yielder));
       if (changes.added.length + changes.removed.length + changes.changed.length === 0) continue;
       this.tools = list.operations;
-      for (const listener of [...this.#listeners]) {
-        this.#tell("tools of", () => listener(this.tools, changes));
-      }
+      if (this.#closing === undefined) this.#listeners.notify(changes);
     }
   }
 
-  /** What a function of the user's throws must neither end a call nor the process. */
-  #tell(about: string, listener: () => void): void {
-    try {
-      listener();
-    } catch (error) {
-      log.error(`A listener to the ${about} MCP server '${this.name}' failed: ${messageOf(error)}`, {
-        server: this.name,
-      });
-    }
+  #listenerFailed(about: string, error: unknown): void {
+    log.error(`A listener to the ${about} MCP server '${this.name}' failed: ${messageOf(error)}`, {
+      server: this.name,
+    });
   }
 }
 
@@ -392,7 +469,7 @@ export class Client implements MCPClientWrapper {
  */
 export async function createMCPClient(name: string, config: MCPClientConfig): Promise<MCPClientWrapper> {
   const client = await Client.make(name, config);
-  return client.connect();
+  return client.open();
 }
 
 /**
@@ -412,4 +489,24 @@ export async function closeMCPClient(wrapper: MCPClientWrapper): Promise<void> {
     );
   }
   await wrapper.client.close();
+}
+
+/** How a server is, by the words of the native side. */
+export function reportOf(
+  state: string,
+  failure: { code: string; message: string; details?: unknown } | null | undefined,
+): MCPServerReport {
+  const { needs, scope, url } = Object(failure?.details) as Record<string, unknown>;
+  const error = failure == null ? undefined : new CallError(failure.code, failure.message, failure.details);
+  if (needs !== undefined && error !== undefined) {
+    return {
+      status: needs === "registration" ? "needs-registration" : "needs-auth",
+      error,
+      ...(typeof url === "string" && { url }),
+      ...(typeof scope === "string" && { scopes: scope.split(" ") }),
+    };
+  }
+  if (state === "connecting") return { status: "starting" };
+  if (state === "connected" || state === "stopped" || state === "idle") return { status: state };
+  return { status: "failed", error: error ?? failed(`The connection was ${state}`) };
 }

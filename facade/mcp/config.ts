@@ -1,3 +1,4 @@
+import { accessRules, type ImportedAccessControl } from "../imported-access.js";
 import {
   aBoolean,
   aDuration,
@@ -10,14 +11,15 @@ import {
   checkedOptions,
   type Fields,
   group,
+  isObject,
+  must,
   oneOf,
   type Rules,
   refusal,
   texts,
-} from "../border/options.js";
-import { assertPermitted } from "../border/permission.js";
-import { quoted } from "../border/text.js";
-import { accessRules, type ImportedAccessControl } from "../imported-access.js";
+} from "../interop/options.js";
+import { assertPermitted } from "../interop/permission.js";
+import { quoted } from "../interop/text.js";
 import { logger } from "../logging.js";
 import type { OutputMode } from "../registry/entry.js";
 import { type CallLimits, type CircuitBreaker, callLimits, circuitBreaker } from "../registry/limits.js";
@@ -25,6 +27,8 @@ import { aSpill, type SpillOptions } from "../registry/spills.js";
 import type { OperationContext } from "../types.js";
 import { anOAuth, ignored, type MCPOAuthConfig, secretsOfOAuth } from "./oauth-config.js";
 import { expandReferences } from "./references.js";
+import type { MCPToolCache } from "./tool-cache.js";
+import { aToolView, type MCPToolView } from "./tool-view.js";
 
 /**
  * A question of the server to the user (MCP's `elicitation/create`).
@@ -96,13 +100,17 @@ export interface MCPSamplingAnswer {
  *
  * @example
  * ```ts
- * const sessions: MCPSessions = { most: 500, idle: 5 * 60_000 };
+ * const sessions: MCPSessions = { max: 500, maxIdle: 5 * 60_000 };
  * ```
  */
 export interface MCPSessions {
   /** The largest number of connections. When all are in use, further users are refused (`reason: "overloaded"`). */
-  most?: number;
+  max?: number;
   /** How long a connection may be without calls before it is closed, in milliseconds. */
+  maxIdle?: number;
+  /** @deprecated Use `max`. */
+  most?: number;
+  /** @deprecated Use `maxIdle`. */
   idle?: number;
 }
 
@@ -123,11 +131,15 @@ export interface MCPClientConfig {
   args?: string[];
   /** Added to the safe part of the host's environment (HOME, PATH and the like). */
   env?: Record<string, string>;
-  /** The child gets the host's whole environment. */
+  /** What else the child gets of the host's environment: the safe part (`"minimal"`, the default) or all of it. */
+  environment?: "minimal" | "inherit";
+  /** The same as `environment: "inherit"`. */
   inheritEnv?: boolean;
   cwd?: string;
-  /** Streamable HTTP: the endpoint. */
+  /** Streamable HTTP: the endpoint. A server that does not answer it is tried with HTTP+SSE of 2024-11-05. */
   url?: string;
+  /** Allows one of the two only. */
+  transport?: "http" | "sse";
   /**
    * Headers for every request. For credentials per user, a function of the call's context that returns them. Each user
    * then has connections of their own. The function is called once with an empty context, to read the list of tools.
@@ -156,6 +168,21 @@ export interface MCPClientConfig {
   resetTimeoutOnProgress?: boolean;
   /** The largest message that is read, in bytes (default 64 MiB). */
   maxResultBytes?: number;
+  /**
+   * When the server is started: by `load` (`"eager"`, the default), or by the first call (`"lazy"`). The tools of a lazy server
+   * come from `toolCache`; if they are not there, it is started once, to list them.
+   */
+  start?: "eager" | "lazy";
+  /** Where tool lists are kept: a folder, or functions. */
+  toolCache?: string | MCPToolCache;
+  /** After how many milliseconds without a call the server is stopped (default: never). The next call starts it again. */
+  maxIdle?: number;
+  /** @deprecated Use `maxIdle`. */
+  idle?: number;
+  /** Which tools become operations, under which name, with which description and for whom. */
+  tools?: MCPToolView | readonly string[];
+  /** What the server may work on: paths, URLs, or a function that returns them. `client.rootsChanged()` announces a change. */
+  roots?: readonly string[] | (() => readonly string[] | Promise<readonly string[]>);
   /** Whether the next call starts a lost server again (default `true`). */
   reconnect?: boolean;
   /** The largest number of tools (default 2,000). Further tools are left out and reported. */
@@ -191,6 +218,8 @@ export interface MCPClientConfig {
   onSampling?(request: MCPSampling, info: { server: string }): MCPSamplingAnswer | Promise<MCPSamplingAnswer>;
   /** `MCPClientLoader` leaves it out. */
   disabled?: boolean;
+  /** The same the other way round, as some clients write it. */
+  enabled?: boolean;
   /**
    * Ignored: `command` or `url` decides. Other programs write it (`"stdio"`, `"http"`). Unknown fields of a file are
    * ignored too.
@@ -199,16 +228,31 @@ export interface MCPClientConfig {
 }
 
 const strings = texts(() => true, "name");
+const aToolCache = must(
+  "a folder, or an object with the functions get and set",
+  (value) =>
+    (typeof value === "string" && value !== "") ||
+    (isObject(value) && typeof value.get === "function" && typeof value.set === "function"),
+);
 /** What a command or a URL must look like, and how long a limit may be, is checked natively. */
 const FIELDS: Fields<MCPClientConfig> = {
   command: aString,
   args: aList,
   env: strings,
+  environment: oneOf("minimal", "inherit"),
   inheritEnv: aBoolean,
   cwd: aString,
   url: aSecret,
+  // The other words are those of other programs' files, and say nothing that `command` or `url` does not.
+  transport: oneOf("http", "sse", "stdio", "streamable-http", "streamable_http", "streamableHttp"),
+  start: oneOf("eager", "lazy"),
+  toolCache: aToolCache,
+  maxIdle: aDuration,
+  idle: aDuration,
+  tools: aToolView,
+  roots: (value, path) => (typeof value === "function" ? value : aList(value, path)),
   headers: (value, path) => (typeof value === "function" ? value : strings(value, path)),
-  sessions: group<MCPSessions>({ most: aSize, idle: aDuration }),
+  sessions: group<MCPSessions>({ max: aSize, maxIdle: aDuration, most: aSize, idle: aDuration }),
   oauth: anOAuth,
   version: aString,
   timeout: aDuration,
@@ -222,18 +266,19 @@ const FIELDS: Fields<MCPClientConfig> = {
   limits: callLimits,
   breaker: circuitBreaker,
   reconnect: aBoolean,
-  output: oneOf("normalise", "keep", "off", "strict"),
+  output: oneOf("normalise", "normalize", "keep", "off", "strict"),
   spill: aSpill,
   parseJSONText: aBoolean,
   onToolError: oneOf("envelope", "throw"),
   onElicitation: aFunction,
   onSampling: aFunction,
   disabled: anything,
+  enabled: anything,
   type: anything,
 };
 
-/** Refuses a configuration that cannot work, by name and field. `rules` are those of whoever has a file of servers: what its
- * messages begin with, and what becomes of fields that mean nothing here. */
+/** Refuses a configuration that cannot work, by name and field. `rules` are for a file of servers: what its
+ * messages begin with, and what happens to unknown fields. */
 export function checkedConfig(name: string, config: unknown, rules?: Rules): MCPClientConfig {
   if (typeof name !== "string" || name === "") {
     throw refusal(
@@ -245,6 +290,9 @@ export function checkedConfig(name: string, config: unknown, rules?: Rules): MCP
   const checked = checkedOptions<MCPClientConfig>(config, FIELDS, rules ?? { prefix, others: ignored });
   if (checked.url !== undefined && checked.command !== undefined) {
     logger("mcp").warn(`${prefix}it has url and command. url is used, and command is ignored`, { name });
+  }
+  if (checked.start === "lazy" && checked.toolCache === undefined) {
+    throw refusal(`${prefix}start`, '"lazy" needs toolCache, a folder for the list of tools');
   }
   if (typeof checked.headers === "function") {
     if (checked.url === undefined) throw refusal(`${prefix}headers`, "can be a function only with url");
@@ -267,16 +315,16 @@ export async function headersFor(
 }
 
 /** Names of variables whose values are better not shown. */
-const SECRET_NAME = /token|key|secret|pass|auth|credential|session|cookie/i;
+export const SECRET_NAME = /token|key|secret|pass|auth|credential|session|cookie/i;
 
-/** What a URL may hold beside a place: a password, keys in the query. */
+/** What a URL may hold beside an address: a password, keys in the query. */
 function secretsOfURL(text: string | undefined): string[] {
   if (text === undefined || !URL.canParse(text)) return [];
   const { password, searchParams } = new URL(text);
   return [password, ...searchParams.values()];
 }
 
-/** The configuration as the native side wants it. */
+/** The configuration for the native side. */
 export function describeConfig(
   name: string,
   config: MCPClientConfig,
@@ -285,9 +333,8 @@ export function describeConfig(
   const expanded: string[] = [];
   const expand = <T>(value: T, path: string): T => expandReferences(value, path, name, expanded);
   const { command, args, env, cwd, url, oauth } = config;
-  if (url === undefined && command !== undefined) {
-    assertPermitted("child", `MCP server '${name}': starting its command`);
-  }
+  if (url !== undefined) assertPermitted("net", `MCP server '${name}': connecting to its URL`);
+  else if (command !== undefined) assertPermitted("child", `MCP server '${name}': starting its command`);
   const headers = typeof config.headers === "function" ? undefined : config.headers;
   const described = {
     command: expand(command, "command"),
@@ -295,9 +342,11 @@ export function describeConfig(
     env: expand(env, "env"),
     cwd: expand(cwd, "cwd"),
     url: expand(url, "url"),
-    // References are for whoever wrote the configuration: what a user sends must not reach the environment.
+    // References are for the author of the configuration: what a user sends must not reach the environment.
     headers: own ?? expand(headers, "headers"),
-    inheritEnv: config.inheritEnv,
+    inheritEnv: config.environment === undefined ? config.inheritEnv : config.environment === "inherit",
+    transport: config.transport === "http" || config.transport === "sse" ? config.transport : undefined,
+    idle: config.maxIdle ?? config.idle,
     timeout: config.timeout,
     taskTimeout: config.taskTimeout,
     connectTimeout: config.connectTimeout,
@@ -307,6 +356,7 @@ export function describeConfig(
     reconnect: config.reconnect,
     answersElicitation: config.onElicitation !== undefined,
     answersSampling: config.onSampling !== undefined,
+    answersRoots: config.roots !== undefined,
     parsesJsonText: config.parseJSONText,
     throwsToolErrors: config.onToolError === "throw",
     oauth: oauth && {
@@ -336,4 +386,9 @@ export function describeConfig(
     // What a child inherits of it is decided on the native side.
     hostEnv: described.url === undefined ? process.env : undefined,
   });
+}
+
+/** Whether a server is not to be started. */
+export function isDisabled(config: { disabled?: unknown; enabled?: unknown } | undefined): boolean {
+  return config?.disabled === true || config?.enabled === false;
 }

@@ -1,5 +1,5 @@
-import { isObject } from "../border/options.js";
 import type { MCPContentBlock } from "../envelope.js";
+import { isObject } from "../interop/options.js";
 
 type Fields = Record<string, unknown>;
 type FieldType = "string" | "number" | "object";
@@ -77,7 +77,7 @@ function mapBlock(block: unknown): MCPContentBlock {
   return { type: "text", text: jsonOf(block) };
 }
 
-/** Adds the declared fields of a block, or returns nothing if a required one is missing or of another type. */
+/** Adds the declared fields of a block, or returns `undefined` if a required one is missing or of another type. */
 function pick(picked: Fields, source: Fields, { required, optional }: KnownBlock): Fields | undefined {
   for (const [key, type] of required) {
     const value = source[key];

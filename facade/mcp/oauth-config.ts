@@ -12,7 +12,7 @@ import {
   oneOf,
   refusal,
   required,
-} from "../border/options.js";
+} from "../interop/options.js";
 
 /**
  * Where tokens are kept between runs. What is kept is opaque JSON.
@@ -65,7 +65,7 @@ export type MCPClientCredentials = { clientId: string } & (
 export interface MCPWorkload {
   /** The name that the authorization server knows the program by. */
   clientId: string;
-  /** Gives what the platform says, a JWT. It is asked whenever a new token is needed. */
+  /** Returns the JWT of the platform. Called whenever a new token is needed. */
   token(): string | Promise<string>;
 }
 
@@ -88,7 +88,7 @@ export interface MCPEnterprise {
   clientSecret?: string;
   /** The company's identity provider. */
   idp: { issuer: string; tokenEndpoint: string; clientId: string; clientSecret?: string };
-  /** Gives the user's ID token. It is asked whenever a new token is needed. */
+  /** Returns the user's ID token. Called whenever a new token is needed. */
   idToken(): string | Promise<string>;
 }
 
@@ -103,9 +103,9 @@ export interface MCPEnterprise {
 export type MCPOAuthConfig = OAuthSettings &
   (
     | {
-        /** Shows the page to the user, in a browser. Resolve with the address that the browser was sent to
+        /** Shows the page to the user, in a browser. Without it, the server's status is `needs-auth`. Resolve with the address that the browser was sent to
          * afterwards, if the program sees it; otherwise with nothing, and a port of this machine receives it. */
-        onAuthorize(page: {
+        onAuthorize?(page: {
           server: string;
           url: string;
           redirectUrl: string;
@@ -152,7 +152,7 @@ interface OAuthSettings {
   redirectUrl?: string;
   /** The name that the user sees. */
   clientName?: string;
-  /** Whether tokens are bound to a key of this client (DPoP, RFC 9449), so that nobody else can use them. The key is kept with the
+  /** Whether tokens are bound to a key of this client (DPoP, RFC 9449), so that a stolen token is useless. The key is kept with the
    * tokens. Authorization servers that do not know it hand out plain tokens, which are used as such. */
   dpop?: boolean;
 }
@@ -210,19 +210,13 @@ const oauthFields = group<MCPOAuthConfig>(
   ignored,
 );
 
-/** Whoever is asked for a token: one of them. */
+/** Where tokens come from: one of them. */
 const WAYS = ["onAuthorize", "clientCredentials", "workload", "enterprise"] as const;
 
-/** Refuses what is no way to a token, or more than one. */
+/** Refuses an invalid configuration, or one with several sources of tokens. */
 export const anOAuth: Check = (value, path) => {
   const checked = oauthFields(value, path) as MCPOAuthConfig;
   const ways = WAYS.filter((way) => checked[way] !== undefined);
-  if (ways.length === 0) {
-    throw refusal(
-      path,
-      "must have onAuthorize, which shows a page to the user, or clientCredentials, workload or enterprise",
-    );
-  }
   if (ways.length > 1) throw refusal(path, `must have one way to a token, and has ${ways.join(" and ")}`);
   if (checked.enterprise !== undefined && checked.dpop === true) {
     throw refusal(`${path}.dpop`, "cannot be combined with enterprise");

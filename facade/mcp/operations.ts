@@ -1,12 +1,12 @@
-import { jsonOf, messageOf } from "../border/text.js";
-import type { Turns } from "../border/turns.js";
 import type { ResponseEnvelope, SpilledResult } from "../envelope.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
-import { importedRules, KeptRules } from "../imported-access.js";
+import { importedRules, UserRules } from "../imported-access.js";
+import type { Yielder } from "../interop/event-loop.js";
+import { jsonOf, messageOf } from "../interop/text.js";
 import { logger } from "../logging.js";
-import { markAsSent } from "../registry/as-sent.js";
 import { addTraits } from "../registry/handler-traits.js";
-import { steering } from "../registry/protocol-context.js";
+import { steering } from "../registry/metadata.js";
+import { markAsSent } from "../registry/response-marks.js";
 import type { Spills } from "../registry/spills.js";
 import { ForeignSchemas } from "../schema/foreign-schemas.js";
 import type { TypeBoxSchema } from "../schema-types.js";
@@ -14,8 +14,16 @@ import { Type } from "../type-builder.js";
 import { type OperationContext, type OperationHandler, type OperationSpec, OperationType } from "../types.js";
 import type { CallOptions, Client, SpilledAnswer } from "./client.js";
 import type { MCPProgress } from "./client-types.js";
-import { argumentsFor, asItWas, originOf } from "./origin.js";
+import { argumentsFor, originOf, restoreEnvelope } from "./origin.js";
 import { envelopeOfResult } from "./result.js";
+import {
+  accessOf,
+  isIncluded,
+  type MCPListedTool,
+  type MCPToolView,
+  uselessNames,
+  viewOf,
+} from "./tool-view.js";
 
 const log = logger("mcp");
 
@@ -42,7 +50,7 @@ export type MCPOperation = OperationSpec & { handler: OperationHandler };
 export interface MCPToolProblem {
   /** The name of the tool, or its place in the list. */
   tool: string;
-  field: "name" | "inputSchema" | "outputSchema" | "accessControl";
+  field: "name" | "inputSchema" | "outputSchema" | "accessControl" | "tools";
   reason: string;
 }
 
@@ -50,17 +58,6 @@ export interface MCPToolProblem {
 export interface ListedTools {
   tools: string[];
   problems: MCPToolProblem[];
-}
-
-/** A tool as the server lists it. */
-interface Tool {
-  name: string;
-  title?: unknown;
-  description?: unknown;
-  inputSchema?: unknown;
-  outputSchema?: unknown;
-  annotations?: { title?: unknown; [hint: string]: unknown };
-  _meta?: unknown;
 }
 
 interface Imported {
@@ -76,7 +73,7 @@ interface Imported {
 export class ToolList {
   #imported = new Map<string, Imported>();
   #listProblems: MCPToolProblem[] = [];
-  readonly #rules = new KeptRules();
+  readonly #rules = new UserRules();
   readonly #schemas = new ForeignSchemas();
 
   constructor(
@@ -93,22 +90,28 @@ export class ToolList {
   }
 
   /** Takes over a list of tools, in several turns of the event loop. Says what is different now. */
-  async update({ tools, problems }: ListedTools, turns: Turns): Promise<ToolChanges> {
+  async update({ tools, problems }: ListedTools, yielder: Yielder): Promise<ToolChanges> {
     this.#schemas.begin();
     const before = this.#imported;
     const unchanged = new Map(Array.from(before.values(), (known) => [known.text, known]));
     const imported = new Map<string, Imported>();
     const listProblems = [...problems];
     const changes: ToolChanges = { added: [], removed: [], changed: [] };
+    const { accessControl } = this.client.config;
+    const view = (this.client.config.tools ?? {}) as MCPToolView;
+    const ids = new Map<string, string>();
+    const names: string[] = [];
     const leaveOut = (problem: MCPToolProblem) => {
       listProblems.push(problem);
       report(this.client.name, problem, "It is left out.");
     };
     for (const [index, text] of tools.entries()) {
-      if (turns.isDue) await turns.take();
+      if (yielder.isDue) await yielder.yieldNow();
       const known = unchanged.get(text);
-      if (known !== undefined && !imported.has(known.tool)) {
+      if (known !== undefined && !imported.has(known.tool) && !ids.has(idOf(known.operation))) {
         imported.set(known.tool, known);
+        ids.set(idOf(known.operation), known.tool);
+        names.push(known.tool);
         continue;
       }
       const tool = read(text);
@@ -121,10 +124,29 @@ export class ToolList {
         leaveOut({ tool: name, field: "name", reason: "there is another tool of this name" });
         continue;
       }
-      const { operation, problems } = importTool(this.client, this.version, tool, this.#schemas);
+      names.push(name);
+      let made: Omit<Imported, "text" | "tool">;
       try {
-        const rules = importedRules(this.client.config.accessControl, operation);
-        this.#rules.look(name, before.get(name)?.operation.accessControl);
+        if (!isIncluded(view, tool)) continue;
+        made = importTool(this.client, this.version, tool, this.#schemas);
+      } catch (error) {
+        leaveOut({ tool: name, field: "tools", reason: messageOf(error) });
+        continue;
+      }
+      const { operation, problems } = made;
+      const other = ids.get(idOf(operation));
+      if (other !== undefined) {
+        leaveOut({
+          tool: name,
+          field: "name",
+          reason: `it would be ${idOf(operation)}, which is tool '${other}'`,
+        });
+        continue;
+      }
+      ids.set(idOf(operation), name);
+      try {
+        const rules = importedRules(accessOf(view, tool) ?? accessControl, operation);
+        this.#rules.remember(name, before.get(name)?.operation.accessControl);
         operation.accessControl = this.#rules.for(name, rules);
       } catch (error) {
         leaveOut({ tool: name, field: "accessControl", reason: messageOf(error) });
@@ -135,8 +157,14 @@ export class ToolList {
     }
     for (const [name, { operation }] of before) {
       if (imported.has(name)) continue;
-      this.#rules.look(name, operation.accessControl);
+      this.#rules.remember(name, operation.accessControl);
       changes.removed.push(operation);
+    }
+    for (const pattern of uselessNames(view, names)) {
+      const isNew = !this.#listProblems.some(({ tool, field }) => tool === pattern && field === "tools");
+      listProblems.push({ tool: pattern, field: "tools", reason: "there is no such tool" });
+      if (isNew)
+        log.warn(`MCP server '${this.client.name}': '${pattern}' in tools fits no tool, and has no effect`);
     }
     this.#imported = imported;
     this.#listProblems = listProblems;
@@ -149,7 +177,7 @@ export class ToolList {
  *
  * @example
  * ```ts
- * const tell = ({ added, removed }: MCPToolChanges) => console.log(`+${added.length} -${removed.length}`);
+ * const report = ({ added, removed }: MCPToolChanges) => console.log(`+${added.length} -${removed.length}`);
  * ```
  */
 export interface ToolChanges {
@@ -168,19 +196,23 @@ function read(text: string): unknown {
   }
 }
 
-function isTool(tool: unknown): tool is Tool {
-  const name = typeof tool === "object" && tool !== null && (tool as Tool).name;
+function idOf({ namespace, name }: OperationSpec): string {
+  return `${namespace}.${name}`;
+}
+
+function isTool(tool: unknown): tool is MCPListedTool {
+  const name = typeof tool === "object" && tool !== null && (tool as MCPListedTool).name;
   return typeof name === "string" && name !== "";
 }
 
 function importTool(
   client: Client,
   version: string,
-  tool: Tool,
+  tool: MCPListedTool,
   schemas: ForeignSchemas,
 ): Omit<Imported, "text" | "tool"> {
   const { name: server, config } = client;
-  // Whoever chooses ids and types decides about much: only servers that the user trusts may.
+  // Ids and types affect how an operation is treated: only servers that the user trusts may choose them.
   const origin = config.keepIds === true ? originOf(tool._meta) : undefined;
   const problems: MCPToolProblem[] = [];
   const schema = (field: "inputSchema" | "outputSchema", source: unknown): TypeBoxSchema => {
@@ -210,25 +242,31 @@ function importTool(
         : await client.callFor(context ?? {}, tool.name, args, options, spills);
     const sent = envelopeOfResult(server, tool.name, result, config);
     if (spill !== undefined) return inFile(sent, spill);
-    return origin === undefined ? sent : asItWas(sent, result, outputSchema);
+    return origin === undefined ? sent : restoreEnvelope(sent, result, outputSchema);
   };
   const title = wordsIn(tool.title) ?? wordsIn(tool.annotations?.title);
+  const view = viewOf((config.tools ?? {}) as MCPToolView, tool);
+  const name = wordsIn(view.name) ?? origin?.name ?? tool.name;
+  const { instructions } = client.client;
   const operation: MCPOperation = {
-    name: origin?.name ?? tool.name,
+    name,
     namespace: origin?.namespace ?? server,
     version: origin?.version ?? version,
-    type: origin?.type ?? OperationType.MUTATION,
+    type: origin?.type ?? (view.isQuery ? OperationType.QUERY : OperationType.MUTATION),
     ...(origin !== undefined && origin.errors.length > 0 && { errorSchemas: origin.errors }),
     ...(title !== undefined && { title }),
     description:
-      origin === undefined
+      wordsIn(view.description) ??
+      (origin === undefined
         ? (wordsIn(tool.description) ?? title ?? tool.name)
-        : String(tool.description ?? ""),
+        : String(tool.description ?? "")),
     inputSchema,
     outputSchema,
     accessControl: origin?.access ?? { requiredScopes: [] },
     _meta: {
       server,
+      ...(name !== tool.name && { tool: tool.name }),
+      ...(instructions !== undefined && { instructions }),
       ...(title !== undefined && { title }),
       ...(tool.annotations != null && { annotations: tool.annotations }),
       ...(tool._meta != null && { _meta: tool._meta }),

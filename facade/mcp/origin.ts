@@ -1,10 +1,10 @@
-// Tools of a server that serves a registry like ours (`facade/serve/describe.ts`): what they were there comes back.
+// Tools of a server that serves a registry like ours (`facade/serve/describe-mcp.ts`): what they were there comes back.
 
-import { isRecord } from "../border/options.js";
 import { restored } from "../call/wire-value.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError } from "../errors.js";
-import { markAsSent } from "../registry/as-sent.js";
+import { isRecord } from "../interop/options.js";
+import { markAsSent } from "../registry/response-marks.js";
 import { compiled } from "../schema/compiled.js";
 import { AccessControlSchema } from "../spec-schemas.js";
 import { type AccessControl, type ErrorDefinition, OperationType } from "../types.js";
@@ -68,7 +68,7 @@ export function argumentsFor(origin: Origin, input: unknown): unknown {
 }
 
 /** The envelope of a result as the operation itself would have given it, but for its source. Its errors are thrown. */
-export function asItWas(
+export function restoreEnvelope(
   envelope: ResponseEnvelope<unknown>,
   result: unknown,
   outputSchema: object,
@@ -97,7 +97,7 @@ export function asItWas(
   return { ...envelope, data, meta: kept.length === 0 ? meta : { ...meta, notes: kept } };
 }
 
-/** A result that is so large that its server sent its beginning, and keeps all of it for whoever called. */
+/** A result so large that its server sent its beginning, and keeps all of it for the caller. */
 function beginning(
   envelope: ResponseEnvelope<unknown>,
   { uri, bytes }: Record<string, unknown>,

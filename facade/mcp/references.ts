@@ -1,5 +1,5 @@
-import { expandedText } from "../border/references.js";
 import { invalid } from "../errors.js";
+import { expandedText } from "../interop/references.js";
 
 /**
  * Replaces references to environment variables and files in a text, in the texts of an array, or in the values of an

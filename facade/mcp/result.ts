@@ -1,6 +1,6 @@
-import { isRecord } from "../border/options.js";
 import type { MCPContentBlock, MCPResponseMeta, ResponseEnvelope } from "../envelope.js";
 import { type CallError, failed } from "../errors.js";
+import { isRecord } from "../interop/options.js";
 import type { MCPClientConfig } from "./config.js";
 import { mapMCPContentBlocks } from "./content-blocks.js";
 
@@ -55,7 +55,7 @@ function checkResult(server: string, tool: string, sent: unknown): ToolResult {
   );
 }
 
-/** The value in a result that is one text with a JSON object or array in it, if that is wanted. */
+/** The value in a result that is one text with a JSON object or array in it, if that is enabled. */
 function textValue(content: MCPContentBlock[], isError: boolean, config: MCPClientConfig): unknown {
   const [block] = content;
   if (config.parseJSONText !== true || isError || content.length !== 1 || block?.type !== "text") {

@@ -1,10 +1,11 @@
 // Connections to one MCP server, one for each user and credential: a server may keep what it knows of a user with the
 // session, so no session is ever used for two.
 
-import { onAbort } from "../border/abort.js";
 import { CallError, failed, InfrastructureErrorCode } from "../errors.js";
+import { onAbort } from "../interop/abort.js";
 import { identityIn } from "../registry/authorise.js";
 import type { OperationContext } from "../types.js";
+import type { MCPSessions } from "./config.js";
 
 /** What a session is to the pool. */
 interface Closable {
@@ -25,8 +26,8 @@ const DEFAULT_IDLE = 60_000;
 export class Sessions<T extends Closable> {
   readonly #server: string;
   readonly #connect: (headers: Record<string, string>) => Promise<T>;
-  readonly #most: number;
-  readonly #idle: number;
+  readonly #max: number;
+  readonly #maxIdle: number;
   /** In the order of their last use. */
   readonly #sessions = new Map<string, Session<T>>();
   readonly #closing = new Set<Promise<void>>();
@@ -34,15 +35,12 @@ export class Sessions<T extends Closable> {
 
   constructor(
     server: string,
-    {
-      most = DEFAULT_SESSIONS,
-      idle = DEFAULT_IDLE,
-    }: { most?: number | undefined; idle?: number | undefined },
+    { most = DEFAULT_SESSIONS, idle = DEFAULT_IDLE, max = most, maxIdle = idle }: MCPSessions,
     connect: (headers: Record<string, string>) => Promise<T>,
   ) {
     this.#server = server;
-    this.#most = most;
-    this.#idle = idle;
+    this.#max = max;
+    this.#maxIdle = maxIdle;
     this.#connect = connect;
   }
 
@@ -82,10 +80,10 @@ export class Sessions<T extends Closable> {
       this.#sessions.set(key, known);
       return known;
     }
-    if (this.#sessions.size >= this.#most) this.#makeRoom();
+    if (this.#sessions.size >= this.#max) this.#makeRoom();
     const session: Session<T> = { key, client: this.#connect(headers), calls: 0, idle: undefined };
     this.#sessions.set(key, session);
-    // One that could not be made is no reason not to try again.
+    // A failed one must not prevent another attempt.
     session.client.catch(() => this.#forget(session));
     return session;
   }
@@ -99,7 +97,7 @@ export class Sessions<T extends Closable> {
     }
     throw this.#refused(
       "overloaded",
-      `all ${this.#most} connections are in use (\`sessions.most\`), and the call was not sent. Try again in 1000 ms`,
+      `all ${this.#max} connections are in use (\`sessions.max\`), and the call was not sent. Try again in 1000 ms`,
       { retryAfter: 1_000 },
     );
   }
@@ -109,11 +107,11 @@ export class Sessions<T extends Closable> {
     return failed(`MCP server '${server}': ${what}`, { server, reason, delivery: "none", ...more });
   }
 
-  /** A session that nobody uses ends after a while. */
+  /** An idle session ends after a while. */
   #rest(session: Session<T>): void {
     if (session.calls > 0 || this.#sessions.get(session.key) !== session) return;
     clearTimeout(session.idle);
-    session.idle = setTimeout(() => this.#end(session), this.#idle);
+    session.idle = setTimeout(() => this.#end(session), this.#maxIdle);
     session.idle.unref?.();
   }
 
@@ -142,7 +140,7 @@ function keyOf(context: OperationContext, headers: Record<string, string>): stri
   return JSON.stringify([identityIn(context)?.id ?? null, sorted]);
 }
 
-/** A connection that is being made goes on for others when one who waits for it leaves. */
+/** A connection attempt continues for the other callers when one of them is aborted. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined, server: string): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {

@@ -1,9 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { clearInterval, setInterval } from "node:timers";
-import { closedOnce } from "../border/closing.js";
-import type { Receiver } from "../border/inbox.js";
-import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
-import { type LinkNews, statusOf, Watchers } from "../border/link.js";
+import type { AnswersOptions } from "../call/answers.js";
+import { describedText } from "../call/described.js";
+import { checkedImport, type PeerOperation } from "../call/imported.js";
+import { CONCURRENCY, NativeConnection } from "../call/native-connection.js";
+import type { CallTransport, CloseOptions, RemoteCallMap } from "../call/transport.js";
+import { type VerifyIdentity, verifiedAsker } from "../call/verify-identity.js";
+import { wireText } from "../call/wire-value.js";
+import { invalid } from "../errors.js";
+import { keepAliveDuring } from "../interop/keep-alive.js";
+import type { ConnectionEvent, ConnectionStatus } from "../interop/link.js";
 import {
   aBoolean,
   aCount,
@@ -18,42 +24,25 @@ import {
   isString,
   must,
   required,
-} from "../border/options.js";
-import { PendingWork } from "../border/pending-work.js";
-import { aFileToRead } from "../border/permission.js";
-import { coalesced } from "../border/turns.js";
-import { Answers, type AnswersOptions } from "../call/answers.js";
-import { type Described, describeAll, describedText } from "../call/described.js";
-import type { CallRequestedEvent } from "../call/events.js";
-import { checkedImport, type Peer, type PeerOperation } from "../call/imported.js";
-import { Imports } from "../call/imports.js";
-import { Requests } from "../call/requests.js";
-import type { CallTransport } from "../call/transport.js";
-import type { VerifyIdentity } from "../call/verify-identity.js";
-import { restored, wireText } from "../call/wire-value.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+} from "../interop/options.js";
+import { PendingWork } from "../interop/pending-work.js";
+import { aFileToRead, assertPermitted } from "../interop/permission.js";
+import { messageOf } from "../interop/text.js";
+import { logger } from "../logging.js";
 import type { NatsConnection as Native } from "../native-binding.js";
-import { assertRegistry } from "../registry/assert-registry.js";
-import type { Connection } from "../registry/connection-state.js";
-import { traitsOf } from "../registry/handler-traits.js";
-import { lookAround } from "../registry/native-handler.js";
-import type { Via } from "../registry/protocol-context.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import type { Identity } from "../types.js";
-import type { NatsCallMap } from "./call-map.js";
 import {
   checkedDiscover,
   DISCOVER_FOR,
+  discoverReliably,
   type Introduction,
   type NatsDiscoverOptions,
   type NatsDiscovery,
   type NatsImportOptions,
   readDiscovery,
-  surely,
-  verifiedAsker,
 } from "./discovery.js";
-import type { NatsEvent, NatsStatus } from "./status.js";
 
 /**
  * Credentials. They never appear in messages or log lines.
@@ -108,6 +97,8 @@ export interface NatsOptions {
   /** The beginning of all subjects (default `operations`). Callers and workers with the same prefix find each other. */
   prefix?: string;
   /** The queue group in which workers share the calls (default `workers`). */
+  queueGroup?: string;
+  /** @deprecated Use `queueGroup`. */
   queue?: string;
   /**
    * A name for the place where answers to this connection go: `<prefix>.peer.<inbox>.<id>`. With it, an account can be
@@ -135,7 +126,7 @@ export interface NatsServeOptions {
   concurrency?: number;
   /**
    * How many handlers may still run after their call was aborted or timed out, in addition to `concurrency` (default:
-   * the value of `concurrency`, at least 16). Beyond that, a place becomes free only when its handler ends.
+   * the value of `concurrency`, at least 16). Beyond that, a permit becomes free only when its handler ends.
    */
   overrun?: number;
   /**
@@ -145,18 +136,8 @@ export interface NatsServeOptions {
   verifyIdentity?: VerifyIdentity;
 }
 
-/**
- * Options of `close`.
- *
- * @example
- * ```ts
- * const options: NatsCloseOptions = { drain: 30_000 };
- * ```
- */
-export interface NatsCloseOptions {
-  /** How long running work may take to finish, in milliseconds (default 10,000). */
-  drain?: number;
-}
+/** @deprecated Use `CloseOptions` of `@alkdev/operations`. */
+export type NatsCloseOptions = CloseOptions;
 
 /**
  * Counters of a connection.
@@ -179,6 +160,15 @@ export interface NatsStats {
   overrunning: number;
 }
 
+/** @deprecated Use `ConnectionStatus` of `@alkdev/operations`. */
+export type NatsStatus = ConnectionStatus;
+
+/** @deprecated Use `ConnectionEvent` of `@alkdev/operations`. */
+export type NatsEvent = ConnectionEvent;
+
+/** @deprecated Use `RemoteCallMap` of `@alkdev/operations`. */
+export type NatsCallMap = RemoteCallMap;
+
 /**
  * A connection to NATS.
  *
@@ -193,10 +183,10 @@ export interface NatsTransport extends CallTransport {
   /** The id under which workers and callers know this connection. */
   readonly id: string;
   /** Calls operations that are served on the same prefix. */
-  readonly callMap: NatsCallMap;
+  readonly callMap: RemoteCallMap;
   /**
-   * Serves the operations that are in the registry now. Call it again to add operations that were registered later.
-   * Options that you leave out stay the same.
+   * Serves the operations of a registry, including operations that are registered later. Call it again to wait until
+   * these are served, or with another `concurrency`; options that you leave out stay the same.
    */
   readonly serve: (registry: OperationRegistry, options?: NatsServeOptions) => Promise<void>;
   /** The workers, and whole specs of the operations that they serve and the caller may call. */
@@ -206,23 +196,21 @@ export interface NatsTransport extends CallTransport {
   /** Counters of the connection. */
   readonly stats: () => NatsStats;
   /** Whether there is a connection now. */
-  readonly status: () => NatsStatus;
+  readonly status: () => ConnectionStatus;
   /** Adds a listener for changes of the connection. Returns a function that removes it. */
-  readonly on: (event: NatsEvent, listener: (status: NatsStatus) => unknown) => () => void;
+  readonly on: (event: ConnectionEvent, listener: (status: ConnectionStatus) => unknown) => () => void;
   /** Refuses new calls, lets running calls finish, then closes the connection. Calls without an answer reject. */
-  readonly close: (options?: NatsCloseOptions) => Promise<void>;
+  readonly close: (options?: CloseOptions) => Promise<void>;
   /** `await using nats = await connectNats(...)` closes it at the end of the block. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** How calls come here: for those who watch. */
-const VIA: Via = { door: "nats" };
-/** How often those who follow what is served look for workers that have disappeared. In milliseconds. */
-const LOOK_EVERY = 10_000;
-/** How often the native side hears that our event loop turns, and what is served is looked at for changes that nobody
- * tells of. In milliseconds. */
+const log = logger("nats");
+
+/** How often an import that follows the workers looks for those that have disappeared. In milliseconds. */
+const REDISCOVER_EVERY = 10_000;
+/** The interval of heartbeats from our event loop to the native side, in milliseconds. */
 const TURN_EVERY = 100;
-const CONCURRENCY = 256;
 
 /** What addresses and subjects must look like is checked natively. */
 const FIELDS: Fields<NatsOptions> = {
@@ -235,6 +223,7 @@ const FIELDS: Fields<NatsOptions> = {
   ),
   name: required(aString),
   prefix: aString,
+  queueGroup: aString,
   queue: aString,
   inbox: aString,
   tls: (value, path) => (typeof value === "boolean" ? value : tlsFields(value, path)),
@@ -273,21 +262,22 @@ const tlsFields = group<NatsTls>({
  */
 export async function connectNats(options: NatsOptions): Promise<NatsTransport> {
   const checked = checkedOptions<NatsOptions>(options, FIELDS, { prefix: "connectNats: " });
-  const { servers, tls } = checked;
+  assertPermitted("net", "connectNats");
+  const { servers, tls, queueGroup, queue, ...rest } = checked;
   const text = JSON.stringify({
-    ...checked,
+    ...rest,
+    queueGroup: queueGroup ?? queue,
     servers: typeof servers === "string" ? [servers] : servers,
     tls: tls === true ? {} : tls === false ? undefined : tls,
   });
-  const served = new Served();
-  const pending = new PendingWork<string>(randomUUID, served);
-  return new Transport(await native.connectNats(runtime, pending.mailbox, text), pending, served);
+  const pending = new PendingWork<string>(randomUUID);
+  return new Transport(await native.connectNats(runtime, pending.mailbox, text), pending);
 }
 
-/** `concurrency` is known: it has a usual value. */
+/** `concurrency` is known: it has a default. */
 type Settings = AnswersOptions & { readonly concurrency: number };
 
-/** What `serve` was told now and before. */
+/** The options of this call of `serve`, and of those before. */
 function settingsOf(
   { concurrency, overrun, verifyIdentity }: NatsServeOptions,
   before: Settings | undefined,
@@ -295,193 +285,104 @@ function settingsOf(
   if (before === undefined) return { concurrency: concurrency ?? CONCURRENCY, overrun, verifyIdentity };
   for (const [name, value] of Object.entries({ overrun, verifyIdentity })) {
     if (value === undefined || value === before[name as "overrun" | "verifyIdentity"]) continue;
-    throw new CallError(
-      InfrastructureErrorCode.VALIDATION_ERROR,
-      `serve: ${name} cannot be changed once this connection serves`,
-    );
+    throw invalid(`serve: ${name} cannot be changed once this connection serves`);
   }
   return { ...before, concurrency: concurrency ?? before.concurrency };
 }
 
-/** What is served, if anything is. */
-class Served implements Receiver {
-  registry: OperationRegistry | undefined;
-  answers: Answers | undefined;
-  settings: Settings | undefined;
-  readonly watchers = new Watchers();
-
-  /** What workers serve may have changed. */
-  workersChanged: () => void = () => {};
-  /** Somebody whom we have to verify asks what is served. */
-  introduce: (asked: Introduction) => void = () => {};
-
-  changed(what: string, news: LinkNews): void {
-    if (what === "workers") this.workersChanged();
-    else this.watchers.changed(news);
-  }
-
-  asked(_: string, request: CallRequestedEvent | { introduce: Introduction }, mayHoldBytes: boolean): void {
-    if ("introduce" in request) {
-      this.introduce(request.introduce);
-      return;
-    }
-    lookAround();
-    this.answers?.requested(restored(request, mayHoldBytes), undefined, VIA);
-  }
-
-  aborted(requestId: string): void {
-    this.answers?.aborted(requestId);
-  }
-
-  goOn(requestId: string): void {
-    this.answers?.mayGoOn(requestId);
-  }
-}
-
-class Transport implements NatsTransport, Peer {
+class Transport
+  extends NativeConnection<Native, NatsStats, { introduce: Introduction }>
+  implements NatsTransport
+{
   readonly id: string;
-  readonly name = "the workers";
-  readonly callMap: Requests;
-  readonly #native: Native;
-  readonly #pending: PendingWork<string>;
-  readonly #served: Served;
-  readonly connection: Connection = { kind: "nats", name: this.name, state: () => this.status().state };
-  readonly #imports = new Imports(this);
-  #isClosing = false;
+  #settings: Settings | undefined;
   #turning: NodeJS.Timeout | undefined;
-  #looking: NodeJS.Timeout | undefined;
-  /** Ends following what is registered. */
-  #following: (() => void) | undefined;
+  #rediscovering: NodeJS.Timeout | undefined;
 
-  constructor(connected: Native, pending: PendingWork<string>, served: Served) {
-    this.#native = connected;
-    this.#pending = pending;
-    this.#served = served;
+  constructor(connected: Native, pending: PendingWork<string>) {
+    super("the workers", connected, connected, pending, "nats", { door: "nats" });
     this.id = connected.id;
-    this.callMap = new Requests(connected, pending, "nats");
-    served.watchers.begin(JSON.parse(connected.status()));
-    served.workersChanged = () => this.#imports.changed();
-    served.watchers.add("reconnected", () => this.#imports.changed());
-    served.introduce = (asked) => void this.#introduce(asked);
   }
-
-  // Functions of the object and not of its class, so that they can be taken out of it:
-  // `const { callMap, serve, close } = await connectNats(...)`.
 
   readonly serve = async (registry: OperationRegistry, options: NatsServeOptions = {}): Promise<void> => {
     const checked = checkedOptions<NatsServeOptions>(options, SERVE_FIELDS, { prefix: "serve: " });
-    assertRegistry(registry, "serve");
-    const served = this.#served;
-    const isFirst = served.registry === undefined;
-    if (!isFirst && served.registry !== registry) {
-      throw new CallError(
-        InfrastructureErrorCode.VALIDATION_ERROR,
-        "serve: this connection already serves another registry. Open a second connection for this one",
-      );
-    }
-    const settings = settingsOf(checked, served.settings);
-    served.registry = registry;
-    served.settings = settings;
-    served.answers ??= new Answers(this.#native, registry, settings);
-    // A server stays up until it is closed.
-    keepAlive(this);
-    this.#following ??= registry.onChange(coalesced(() => this.#tellOperations(registry)));
-    try {
-      const twin = registry.nativeTwin();
-      const [own, imported] = this.#described(registry);
-      await this.#native.serve(
-        twin.native,
-        settings.concurrency,
-        settings.verifyIdentity !== undefined,
-        describedText(own),
-        imported.map(({ id }) => id),
-      );
-      if (!this.#isClosing) {
-        this.#native.turned();
-        this.#turning ??= setInterval(() => this.#native.turned(), TURN_EVERY).unref();
-      }
-    } catch (error) {
-      if (isFirst) {
-        this.#following();
-        this.#following = undefined;
-        served.registry = undefined;
-        served.answers = undefined;
-        served.settings = undefined;
-        letGo(this);
-      }
-      throw error;
-    }
+    const isServing = this.isServing(registry);
+    const settings = settingsOf(checked, isServing ? this.#settings : undefined);
+    this.#settings = settings;
+    if (isServing) return this.#serve(registry, settings);
+    return this.start(
+      registry,
+      settings,
+      () => void this.#serveAgain(registry),
+      () => this.#serve(registry, settings),
+    );
   };
 
-  /** What is served, and what was imported over this very connection: to serve that would be to call oneself. */
-  #described(registry: OperationRegistry): [own: Described[], imported: Described[]] {
-    const all = describeAll(registry);
-    const isImported = ({ handler }: Described) => traitsOf(handler).peer === this;
-    return [all.filter((each) => !isImported(each)), all.filter(isImported)];
+  /** Serves what was registered since, and describes what has changed. */
+  async #serveAgain(registry: OperationRegistry): Promise<void> {
+    try {
+      await this.#serve(registry, this.#settings as Settings);
+    } catch (error) {
+      if (this.isClosing) return;
+      log.error(`Operations that have changed are not served: ${messageOf(error)}`, {});
+    }
   }
 
-  #tellOperations(registry: OperationRegistry): void {
-    if (!this.#isClosing) this.#native.list(describedText(this.#described(registry)[0]));
+  async #serve(registry: OperationRegistry, { concurrency, verifyIdentity }: Settings): Promise<void> {
+    // To serve what was imported over this very connection would be to call oneself.
+    const { own, imported } = this.describe();
+    await this.native.serve(
+      registry.nativeMirror().native,
+      concurrency,
+      verifyIdentity !== undefined,
+      describedText(own),
+      imported.map(({ id }) => id),
+    );
+    if (this.isClosing) return;
+    this.native.turned();
+    this.#turning ??= setInterval(() => this.native.turned(), TURN_EVERY).unref();
   }
 
-  async #introduce({ from, question, identity, metadata }: Introduction): Promise<void> {
-    const verify = this.#served.settings?.verifyIdentity;
+  protected override async received({ introduce }: { introduce: Introduction }): Promise<void> {
+    const { from, question } = introduce;
+    const verify = this.#settings?.verifyIdentity;
     let shownTo: Identity | undefined;
     try {
-      shownTo = verify && (await verifiedAsker(verify, { from, question, identity, metadata }));
+      shownTo =
+        verify &&
+        (await verifiedAsker(
+          (claimed, message) => verify(claimed, { ...message, from }),
+          question,
+          introduce,
+        ));
     } catch {
-      // Whoever is not believed is nobody: they are told what needs no identity.
+      // An identity that is refused counts as none: operations that need no identity are shown.
     }
-    this.#native.introduce(from, question, shownTo === undefined ? null : JSON.stringify(shownTo));
+    this.native.introduce(from, question, shownTo === undefined ? null : JSON.stringify(shownTo));
   }
 
   readonly discover = async (options: NatsDiscoverOptions = {}): Promise<NatsDiscovery> => {
-    const { timeout = DISCOVER_FOR, ...asking } = checkedDiscover(options, "discover: ");
-    const text = wireText(asking, "The question cannot be sent") as string;
-    return readDiscovery(await keepAliveDuring(this.#native.discover(timeout, text)));
+    const { timeout = DISCOVER_FOR, ...request } = checkedDiscover(options, "discover: ");
+    const text = wireText(request, "The question cannot be sent") as string;
+    return readDiscovery(await keepAliveDuring(this.native.discover(timeout, text)));
   };
 
   readonly import = async (options: NatsImportOptions = {}): Promise<PeerOperation[]> => {
     const { identity, metadata, timeout, ...rest } = options;
-    const asking = checkedDiscover({ identity, metadata, timeout } as NatsDiscoverOptions, "import: ");
-    const imported = await this.#imports.import(checkedImport(rest), surely(this, asking));
-    if (this.#imports.isFollowing && !this.#isClosing) {
-      this.#looking ??= setInterval(() => this.#imports.changed(), LOOK_EVERY).unref();
+    const request = checkedDiscover({ identity, metadata, timeout } as NatsDiscoverOptions, "import: ");
+    const imported = await this.imports.import(checkedImport(rest), discoverReliably(this, request));
+    if (this.imports.isFollowing && !this.isClosing) {
+      this.#rediscovering ??= setInterval(() => this.imports.changed(), REDISCOVER_EVERY).unref();
     }
     return imported;
   };
 
-  readonly stats = (): NatsStats => ({
-    ...JSON.parse(this.#native.stats()),
-    overrunning: this.#served.answers?.overrunning ?? 0,
-  });
-
-  readonly status = (): NatsStatus => statusOf(JSON.parse(this.#native.status()));
-
-  readonly on = (event: NatsEvent, listener: (status: NatsStatus) => unknown): (() => void) =>
-    this.#served.watchers.add(event, listener);
-
-  readonly close = closedOnce((drain) => this.#close(drain));
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
-
-  async #close(drain: number): Promise<void> {
-    this.#isClosing = true;
-    this.callMap.flush();
-    this.#served.answers?.flush();
+  protected override async closeConnection(drain: number): Promise<void> {
     try {
-      await keepAliveDuring(this.#native.close(drain));
-      this.#pending.drain();
-      this.#imports.end();
-      this.#served.watchers.tell("closed", this.status());
+      await super.closeConnection(drain);
     } finally {
       clearInterval(this.#turning);
-      this.#following?.();
-      clearInterval(this.#looking);
-      this.#served.registry?.nativeTwin().flush();
-      letGo(this);
+      clearInterval(this.#rediscovering);
     }
   }
 }

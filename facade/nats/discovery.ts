@@ -1,5 +1,9 @@
 // What workers say about themselves.
 
+import { type DiscoveredOperation, readDescription } from "../call/described.js";
+import type { ImportOptions } from "../call/imported.js";
+import type { Discover } from "../call/imports.js";
+import type { DiscoverOptions } from "../call/transport.js";
 import {
   anObject,
   aPatience,
@@ -8,14 +12,7 @@ import {
   isListOf,
   isRecord,
   isString,
-} from "../border/options.js";
-import { type DiscoveredOperation, readDescription } from "../call/described.js";
-import type { ImportOptions } from "../call/imported.js";
-import type { Discover } from "../call/imports.js";
-import { isIdentity } from "../call/incoming.js";
-import type { DiscoverOptions } from "../call/transport.js";
-import { type VerifyIdentity, verifiedIdentity } from "../call/verify-identity.js";
-import type { Identity } from "../types.js";
+} from "../interop/options.js";
 import type { NatsTransport } from "./connection.js";
 
 /**
@@ -32,7 +29,7 @@ export interface NatsDiscoverOptions extends DiscoverOptions {
 }
 
 /**
- * Options of `import`: which operations, under which names, and who asks.
+ * Options of `import`: which operations, under which names, and on whose behalf.
  *
  * @example
  * ```ts
@@ -87,7 +84,7 @@ export interface NatsDiscovery {
   workers: NatsWorkerInfo[];
 }
 
-/** Somebody asks what is served, and says who they are. */
+/** A peer requests the list of operations, and claims an identity. */
 export interface Introduction {
   from: string;
   question: string;
@@ -96,11 +93,8 @@ export interface Introduction {
 }
 
 export const DISCOVER_FOR = 300;
-/** How long workers are listened to where one that was there seems to be gone. */
-const SURELY_FOR = 1_500;
-/** The operation id that `verifyIdentity` gets when somebody asks what they may call. */
-const DISCOVER = "hub.discover";
-
+/** How long answers are awaited where a worker that was there seems to be gone. */
+const DISCOVER_AGAIN_FOR = 1_500;
 const FIELDS: Fields<NatsDiscoverOptions> = {
   timeout: aPatience,
   identity: anObject,
@@ -111,7 +105,7 @@ export function checkedDiscover(options: NatsDiscoverOptions, prefix: string): N
   return checkedOptions<NatsDiscoverOptions>(options, FIELDS, { prefix });
 }
 
-/** What the native side has put together. What workers say is not believed to be well-formed. */
+/** The list that the native side has collected. What workers send is validated. */
 export function readDiscovery(text: string): NatsDiscovery {
   const { operations, workers } = JSON.parse(text) as { operations: unknown[]; workers: NatsWorkerInfo[] };
   return {
@@ -126,39 +120,25 @@ export function readDiscovery(text: string): NatsDiscovery {
   };
 }
 
-/** Asks for a registry that follows the workers. An answer can be late or lost, and operations are not taken out for that: it
- * listens again, and longer. */
-export function surely(
+/** `discover` for a registry that follows the workers. An answer can be late or lost, which must not remove operations: where
+ * one is missing, it asks again, and waits longer. */
+export function discoverReliably(
   { id: me, discover }: Pick<NatsTransport, "id" | "discover">,
-  asking: NatsDiscoverOptions,
+  request: NatsDiscoverOptions,
 ): Discover {
   let before = new Set<string>();
   // What we serve ourselves is nothing to import.
   const isOthers = ({ workers }: NatsOperationInfo) => !workers.includes(me);
   return async () => {
     const found = new Map<string, NatsOperationInfo>();
-    const look = async (options: NatsDiscoverOptions) => {
+    const ask = async (options: NatsDiscoverOptions) => {
       const { operations } = await discover(options);
       for (const operation of operations.filter(isOthers)) found.set(operation.operationId, operation);
     };
-    await look(asking);
+    await ask(request);
     const isMissing = (id: string) => !found.has(id);
-    if ([...before].some(isMissing)) await look({ ...asking, timeout: SURELY_FOR });
+    if ([...before].some(isMissing)) await ask({ ...request, timeout: DISCOVER_AGAIN_FOR });
     before = new Set(found.keys());
     return { operations: [...found.values()] };
   };
-}
-
-/** Who asks what is served, as the application says. Throws if it does not believe them. */
-export function verifiedAsker(
-  verify: VerifyIdentity,
-  { from, question, identity, metadata }: Introduction,
-): Promise<Identity | undefined> {
-  return verifiedIdentity((claimed, message) => verify(claimed, { ...message, from }), {
-    requestId: question,
-    operationId: DISCOVER,
-    input: undefined,
-    ...(isIdentity(identity) && { identity }),
-    ...(isRecord(metadata) && { metadata }),
-  });
 }

@@ -1,11 +1,11 @@
 // The headers of one call, from `context.metadata.headers`.
 
-import { outgoingTrace } from "../border/trace.js";
 import { type CallError, invalid } from "../errors.js";
-import { steering } from "../registry/protocol-context.js";
+import { outgoingTrace } from "../interop/trace.js";
+import { steering } from "../registry/metadata.js";
 import type { OperationContext } from "../types.js";
 
-/** The headers as a JSON object; nothing when there are none. */
+/** The headers as a JSON object; `undefined` without any. */
 export function callHeaders(context: OperationContext | undefined): string | undefined {
   const given: unknown = context === undefined ? undefined : steering(context, "headers");
   const trace = outgoingTrace();

@@ -1,7 +1,7 @@
-// What is asked of an import: the configuration as data, with the answers of the user's own functions.
+// The selection of an import: the configuration as data, with the results of the user's own functions.
 
-import { quoted } from "../border/text.js";
 import { type CallError, invalid } from "../errors.js";
+import { quoted } from "../interop/text.js";
 import { logger } from "../logging.js";
 import type { OpenApiDocument } from "../native-binding.js";
 import type { HTTPServiceConfig, OpenAPICandidate, OpenAPISelector } from "./config.js";
@@ -31,7 +31,7 @@ const DEFAULT_METHODS = ["get", "post", "put", "patch", "delete"];
 
 type Predicate = Exclude<OpenAPISelector, string>;
 
-/** The choices as JSON. The document is looked through first only if there are functions to be asked. */
+/** The choices as JSON. The operations of the document are listed first only if there are functions to call. */
 export function choicesFor(document: OpenApiDocument, config: CheckedConfig): string {
   const include = selectors(config.include);
   const exclude = selectors(config.exclude);
@@ -46,27 +46,30 @@ export function choicesFor(document: OpenApiDocument, config: CheckedConfig): st
     ownNamespaces: config.namespace === undefined,
   };
   warnOfUnknown(document, methods ?? DEFAULT_METHODS, { include: include.words, exclude: exclude.words });
-  const asked: Question[] = [];
-  if (name !== undefined) asked.push(["name", (operation) => nameFrom(name, operation)]);
-  if (include.functions.length > 0) asked.push(["include", anyOf(include.functions, "include")]);
-  if (exclude.functions.length > 0) asked.push(["exclude", anyOf(exclude.functions, "exclude")]);
-  if (typeof preferJson === "function") asked.push(["preferJson", anyOf([preferJson], "preferJson")]);
-  if (asked.length > 0) choices.answers = answers(document, methods ?? DEFAULT_METHODS, asked);
+  const predicates: PredicateField[] = [];
+  if (name !== undefined) predicates.push(["name", (operation) => nameFrom(name, operation)]);
+  if (include.functions.length > 0) predicates.push(["include", anyOf(include.functions, "include")]);
+  if (exclude.functions.length > 0) predicates.push(["exclude", anyOf(exclude.functions, "exclude")]);
+  if (typeof preferJson === "function") predicates.push(["preferJson", anyOf([preferJson], "preferJson")]);
+  if (predicates.length > 0) choices.answers = answers(document, methods ?? DEFAULT_METHODS, predicates);
   return JSON.stringify(choices);
 }
 
-type Question = [field: keyof Answer, ask: (operation: OpenAPICandidate) => string | boolean | undefined];
+type PredicateField = [
+  field: keyof Answer,
+  ask: (operation: OpenAPICandidate) => string | boolean | undefined,
+];
 
 function answers(
   document: OpenApiDocument,
   methods: readonly string[],
-  questions: readonly Question[],
+  predicates: readonly PredicateField[],
 ): Record<string, Answer> {
   // Without a prototype: a path may be called anything.
   const all: Record<string, Answer> = Object.create(null);
   for (const operation of JSON.parse(document.offers([...methods])) as OpenAPICandidate[]) {
     const answer: Record<string, string | boolean | undefined> = {};
-    for (const [field, ask] of questions) answer[field] = ask(operation);
+    for (const [field, ask] of predicates) answer[field] = ask(operation);
     all[`${operation.method} ${operation.path}`] = answer;
   }
   return all;
@@ -104,7 +107,7 @@ function nameFrom(
   throw badAnswer("name", operation, "a non-empty string, or nothing to keep the name");
 }
 
-/** Whether one of the functions says yes. */
+/** Whether one of the functions returns true. */
 function anyOf(functions: readonly Predicate[], field: string) {
   return (operation: OpenAPICandidate): boolean =>
     functions.some((says) => {

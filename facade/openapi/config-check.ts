@@ -1,6 +1,7 @@
 // What an HTTP service can be configured with.
 
-import { nearestName } from "../border/nearest-name.js";
+import { accessRules } from "../imported-access.js";
+import { nearestName } from "../interop/nearest-name.js";
 import {
   aBoolean,
   aCount,
@@ -24,13 +25,13 @@ import {
   refusal,
   required,
   texts,
-} from "../border/options.js";
-import { quoted } from "../border/text.js";
-import { accessRules } from "../imported-access.js";
+} from "../interop/options.js";
+import { quoted } from "../interop/text.js";
+import { AUTHORITIES, type Authorities, someCertificates } from "../interop/tls.js";
 import { logger } from "../logging.js";
 import { callLimits, circuitBreaker } from "../registry/limits.js";
 import { aSpill } from "../registry/spills.js";
-import type { HTTPAuth, HTTPRetry, HTTPStreams, OpenAPIImportConfig } from "./config.js";
+import type { HTTPAuth, HTTPOAuth, HTTPRetry, HTTPStreams, OpenAPIImportConfig } from "./config.js";
 
 /** A configuration whose fields are what they are declared to be; a copy, so that it stays so. */
 export type CheckedConfig = Readonly<OpenAPIImportConfig>;
@@ -38,7 +39,7 @@ export type CheckedConfig = Readonly<OpenAPIImportConfig>;
 /** The characters of header names and methods (RFC 9110). */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** Header values are looked at for being strings only: they may be secrets, and are checked where they are written. */
+/** Header values are only checked to be strings: they may be secrets, and are checked where they are written. */
 const headers = texts((name) => TOKEN.test(name), "header");
 const selectors = must("a string, a function, or a list of these", (value) => {
   const isSelector = (one: unknown) => isString(one) || isFunction(one);
@@ -46,13 +47,22 @@ const selectors = must("a string, a function, or a list of these", (value) => {
 });
 const retry = group<HTTPRetry>({ retries: aCount, delay: aDuration, maxDelay: aDuration });
 const authFields = group<HTTPAuth>({
-  // Whoever mixes the fields up has put a token here.
-  type: required(must('"bearer", "apiKey" or "basic"', isAuthType, { secret: true })),
+  // With the fields mixed up, this is a token.
+  type: required(must('"bearer", "apiKey", "basic" or "oauth2"', isAuthType, { secret: true })),
   token: aSecret,
   headerName: must("the name of a header", (name) => isString(name) && TOKEN.test(name)),
   prefix: aString,
   username: aSecret,
   password: aSecret,
+});
+
+const oauthFields = group<HTTPOAuth>({
+  type: required(oneOf("oauth2")),
+  grant: required(oneOf("client_credentials")),
+  tokenUrl: required(baseUrl),
+  clientId: required(aString),
+  clientSecret: required(aSecret),
+  scopes: must("a list of strings", (value) => isListOf(value, isString)),
 });
 
 const FIELDS: Fields<OpenAPIImportConfig> = {
@@ -79,11 +89,12 @@ const FIELDS: Fields<OpenAPIImportConfig> = {
   }),
   maxResponseBytes: aSize,
   spill: aSpill,
-  ca: must("PEM text, or a list of such", (value) => isString(value) || isListOf(value, isString)),
+  tls: group<Authorities>(AUTHORITIES),
+  ca: someCertificates,
   accessControl: accessRules,
   limits: callLimits,
   breaker: circuitBreaker,
-  output: oneOf("normalise", "keep", "off", "strict"),
+  output: oneOf("normalise", "normalize", "keep", "off", "strict"),
   int64: oneOf("string", "bigint"),
   include: selectors,
   exclude: selectors,
@@ -118,12 +129,12 @@ function methods(value: unknown, path: string): ReturnType<Check> {
 /** What a function of the configuration gave: `config.headers()` in messages. */
 export const checkedHeaders = (value: unknown) =>
   headers(value, "config.headers()") as Record<string, string>;
-const toldOfMissingTokens = new WeakSet<object>();
+const warnedOfMissingTokens = new WeakSet<object>();
 /** `source` is whose function it was: one that never has a token is named once, not with every call. */
 export function checkedAuth(value: unknown, source: object): HTTPAuth {
   const path = "config.auth()";
   const checked = authFields(value, path) as HTTPAuth;
-  if (!toldOfMissingTokens.has(source) && tellIfMissing(checked, path)) toldOfMissingTokens.add(source);
+  if (!warnedOfMissingTokens.has(source) && warnIfMissing(checked, path)) warnedOfMissingTokens.add(source);
   return checked;
 }
 
@@ -131,12 +142,19 @@ function orFunction(check: Check): Check {
   return (value, path) => (isFunction(value) ? value : check(value, path));
 }
 
-/** Checks a configuration. `rules` are those of whoever has it from a file. */
+/** Checks a configuration. `rules` are for configurations that come from a file. */
 export function checkedConfig(
   config: OpenAPIImportConfig,
-  rules: Rules = { prefix: "config.", others: tellOfOthers },
+  rules: Rules = { prefix: "config.", others: warnOfOthers },
 ): CheckedConfig {
   const checked = checkedOptions(config, FIELDS, rules);
+  const usesFetch = checked.fetch !== undefined || checked.transport === "fetch";
+  if (usesFetch && oauthOf(checked.auth) !== undefined) {
+    throw refusal(
+      `${rules.prefix ?? ""}auth`,
+      'of type "oauth2" needs the native client: leave out `fetch`, and `transport: "fetch"`',
+    );
+  }
   if (checked.fetch !== undefined && checked.transport === "native") {
     throw refusal(
       `${rules.prefix ?? ""}transport`,
@@ -147,8 +165,8 @@ export function checkedConfig(
 }
 
 /** Applications keep their own things in such objects. */
-function tellOfOthers(fields: string[]): void {
-  logger("openapi").warn(`Fields of the configuration that mean nothing here: ${fields.join(", ")}`, {
+function warnOfOthers(fields: string[]): void {
+  logger("openapi").warn(`Unknown fields in the configuration: ${fields.join(", ")}`, {
     fields,
   });
 }
@@ -169,24 +187,30 @@ export function isPath(text: string): boolean {
   return /^(file:|~|\.{0,2}[\\/]|[a-z]:[\\/])|^[^\\/:]+\.(json|ya?ml)$/i.test(text);
 }
 
-/** What is wrong with a URL. It is quoted where it holds neither a password nor a key, and a missing scheme is the usual
+/** What is wrong with a URL. It is quoted if it can hold neither a password nor a key. A missing scheme is the usual
  * mistake. */
 export function mustBeUrl(value: unknown): string {
-  const isTellable = isString(value) && !/[@?]/.test(value);
-  const found = isString(value) && !isTellable ? "the text that was given" : quoted(value);
-  const mayLackScheme = isTellable && !value.includes("://") && !isPath(value);
+  const isPrintable = isString(value) && !/[@?]/.test(value);
+  const found = isString(value) && !isPrintable ? "the text that was given" : quoted(value);
+  const mayLackScheme = isPrintable && !value.includes("://") && !isPath(value);
   const meant = mayLackScheme ? withScheme(value) : undefined;
   const hint = isHttpUrl(meant) ? `; did you mean ${quoted(meant)}?` : "";
   return `must be an absolute http or https URL, not ${found}${hint}`;
 }
 
+/** The credentials, where native code fetches the tokens. */
+export function oauthOf(auth: CheckedConfig["auth"]): HTTPOAuth | undefined {
+  return typeof auth === "object" && auth.type === "oauth2" ? auth : undefined;
+}
+
 function auth(value: unknown, path: string): ReturnType<Check> {
+  if (Object(value).type === "oauth2") return oauthFields(value, path);
   const checked = authFields(value, path) as HTTPAuth;
-  tellIfMissing(checked, path);
+  warnIfMissing(checked, path);
   return checked;
 }
 
-function tellIfMissing({ type, token, username }: HTTPAuth, path: string): boolean {
+function warnIfMissing({ type, token, username }: HTTPAuth, path: string): boolean {
   const isMissing = !token && !(type === "basic" && username);
   if (isMissing) {
     logger("openapi").warn(`${path} has no token, so calls are made without credentials`, { type });

@@ -1,5 +1,6 @@
 // What a user may say about an HTTP service.
 
+import type { Authorities } from "../interop/tls.js";
 import type { OutputMode } from "../registry/entry.js";
 import type { CallLimits, CircuitBreaker } from "../registry/limits.js";
 import type { SpillOptions } from "../registry/spills.js";
@@ -26,7 +27,7 @@ export interface HTTPServiceConfig {
   /** Headers of each request, or a function of the call's context that returns them. */
   headers?: Record<string, string> | PerCall<Record<string, string>>;
   /** Credentials for the service. For credentials per user, a function of the call's context that returns them. */
-  auth?: HTTPAuth | PerCall<HTTPAuth>;
+  auth?: HTTPAuth | HTTPOAuth | PerCall<HTTPAuth>;
   /**
    * Hosts that requests and redirects may go to, in addition to the host of `baseUrl`: `"api.example.com"`,
    * `"*.example.com"`, `"127.0.0.1:8080"`. An entry without a port means the default port of the scheme, and `:*` means
@@ -59,7 +60,9 @@ export interface HTTPServiceConfig {
    * only the `spill` of the registry applies.
    */
   spill?: SpillOptions;
-  /** Certificates to trust besides the system's, as PEM. */
+  /** Certificates to trust besides the system's, in PEM form. */
+  tls?: Authorities;
+  /** @deprecated Use `tls: { ca }`. */
   ca?: string | string[];
   /**
    * Who may call these operations: rules for all of them, or a function of each. By default they are open to every
@@ -136,6 +139,32 @@ export interface HTTPAuth {
 }
 
 /**
+ * Credentials of this program at an authorization server (OAuth 2.0). The native client fetches a token when the first call needs
+ * one, renews it before it expires, and once more when the service refuses it with 401. Not together with a `fetch`.
+ *
+ * @example
+ * ```ts
+ * const auth: HTTPOAuth = {
+ *   type: "oauth2",
+ *   grant: "client_credentials",
+ *   tokenUrl: "https://login.example/token",
+ *   clientId: "hub",
+ *   clientSecret: process.env["PETS_SECRET"] ?? "",
+ *   scopes: ["pets:read"],
+ * };
+ * ```
+ */
+export interface HTTPOAuth {
+  type: "oauth2";
+  grant: "client_credentials";
+  /** The token endpoint. `http` only on this machine. */
+  tokenUrl: string;
+  clientId: string;
+  clientSecret: string;
+  scopes?: readonly string[];
+}
+
+/**
  * Like `HTTPServiceConfig`, with an optional `namespace`. Without it, operations of a document that `toOpenAPI` wrote
  * keep the namespaces that they have at their server.
  *
@@ -150,7 +179,7 @@ export interface OpenAPIImportConfig extends Omit<HTTPServiceConfig, "namespace"
 }
 
 /** The same with a namespace that the compiler is to know. It is never inferred from the configuration: lists of operations from
- * different documents are of one type, unless somebody says otherwise. */
+ * different documents are of one type, unless a type argument says otherwise. */
 export type ConfigFor<TNamespace extends string> = OpenAPIImportConfig & {
   namespace?: [TNamespace][TNamespace extends unknown ? 0 : never];
 };

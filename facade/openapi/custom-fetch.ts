@@ -1,24 +1,28 @@
-// Calls through a `fetch` of the user's: `config.fetch`, or a global one that somebody replaced (a mock, an
+// Calls through the user's `fetch`: `config.fetch`, or a global one that was replaced (a mock, an
 // instrumentation).
 
 import { isDeepStrictEqual, types } from "node:util";
-import { answerOf } from "../border/inbox.js";
 import type { ResponseEnvelope } from "../envelope.js";
+import { answerOf } from "../interop/inbox.js";
+import { assertPermitted } from "../interop/permission.js";
 import { logger } from "../logging.js";
 import type { HttpMachine } from "../native-binding.js";
 import { runtime } from "../runtime.js";
-import type { CheckedConfig } from "./config-check.js";
+import { type CheckedConfig, oauthOf } from "./config-check.js";
 import { type Fetch, FetchDriver } from "./fetch-driver.js";
 import { toEnvelope } from "./outcome.js";
 import type { HttpService } from "./service.js";
 
-/** The `fetch` to use in the place of the native client, if there is one. */
+/** The `fetch` to use instead of the native client, if there is one. Throws if there is not, and native code may not send
+ * either. */
 export function replacedFetch(config: CheckedConfig): Fetch | undefined {
   if (config.fetch !== undefined) return config.fetch as unknown as Fetch;
-  if (config.transport === "native") return undefined;
   if (config.transport === "fetch") return globalThis.fetch as Fetch;
-  const replaced = replacedGlobalFetch();
-  if (replaced !== undefined) reportReplaced(replaced);
+  // Tokens are fetched by the native client, and go into its requests only.
+  const isNative = config.transport === "native" || oauthOf(config.auth) !== undefined;
+  const replaced = isNative ? undefined : replacedGlobalFetch();
+  if (replaced === undefined) assertPermitted("net", "An HTTP request");
+  else reportReplaced(replaced);
   return replaced;
 }
 
@@ -67,7 +71,7 @@ const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
 let lastDispatcher: unknown;
 let wasUsers = false;
 
-/** Whether somebody has called undici's `setGlobalDispatcher`: Node's own `fetch` follows it. */
+/** Whether the program has called undici's `setGlobalDispatcher`: Node's own `fetch` follows it. */
 function hasUsersDispatcher(): boolean {
   const current: unknown = (globalThis as { [DISPATCHER]?: unknown })[DISPATCHER];
   if (current !== lastDispatcher) {
@@ -117,15 +121,15 @@ function isBuiltIn(dispatcher: Dispatcher): boolean {
 
 let wasReplaced = false;
 
-/** Tells the native side when somebody replaces the global `fetch`, or puts it back. */
-export function tellReplacedFetch(): void {
+/** Notifies the native side when the global `fetch` is replaced or restored. */
+export function reportReplacedFetch(): void {
   const isReplaced = isFetchReplaced();
   if (isReplaced === wasReplaced) return;
   wasReplaced = isReplaced;
   runtime.setHostSending(isReplaced);
 }
 
-/** Whoever has put something there that cannot even be looked at has replaced it. */
+/** A global `fetch` that throws when it is read counts as replaced. */
 function isFetchReplaced(): boolean {
   try {
     return replacedGlobalFetch() !== undefined;

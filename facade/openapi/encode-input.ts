@@ -54,7 +54,7 @@ function isPlain(value: unknown, depth: number, blobs: Set<Blob>): boolean {
     for (const element of value) if (!isPlain(element, depth + 1, blobs)) plain = false;
     return plain;
   }
-  // What says itself how it looks as JSON (a Date, say) is taken at its word.
+  // A value with `toJSON` (a Date, say) is converted by it.
   if (typeof (value as { toJSON?: unknown }).toJSON === "function") return true;
   for (const key in value) {
     if (!isPlain((value as Record<string, unknown>)[key], depth + 1, blobs)) plain = false;

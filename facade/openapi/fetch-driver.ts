@@ -1,9 +1,9 @@
-// Drives a native machine (`crates/operations-http/src/machine/`) with a `fetch` of the user's: it sends, reads and
-// sleeps as it is told. What to do next, and what the answers mean, is the machine's to say.
+// Drives a native machine (`crates/operations-http/src/machine/`) with the user's `fetch`: it sends, reads and
+// sleeps as the machine decides, and the machine interprets the responses.
 
-import { onAbort } from "../border/abort.js";
-import { messageOf, textOf } from "../border/text.js";
-import { Turns } from "../border/turns.js";
+import { onAbort } from "../interop/abort.js";
+import { Yielder } from "../interop/event-loop.js";
+import { messageOf, textOf } from "../interop/text.js";
 import type { HttpMachine } from "../native-binding.js";
 import {
   assertResponse,
@@ -37,7 +37,7 @@ export class FetchDriver {
   /** The body of the last response, where it came in one piece. */
   wholeBody: ArrayBuffer | undefined;
   #interrupt: ((step: number) => void) | undefined;
-  readonly #turns = new Turns();
+  readonly #yielder = new Yielder();
 
   constructor(service: HttpService, fetch: Fetch, machine: HttpMachine, signal?: AbortSignal) {
     this.#service = service;
@@ -51,11 +51,11 @@ export class FetchDriver {
   async advance(): Promise<void> {
     let step = this.machine.step();
     while (step < STEP.DELIVER) {
-      step = this.#turns.isDue ? await this.#afterTurn(step) : await this.#perform(step);
+      step = this.#yielder.isDue ? await this.#afterTurn(step) : await this.#perform(step);
     }
   }
 
-  /** Ends it and closes the connection. Whoever takes next is told, unless it was over already. */
+  /** Ends it and closes the connection. The next reader gets the error, unless it was over already. */
   cancel(): void {
     const step = this.machine.cancel();
     this.#service.drivers.delete(this);
@@ -64,9 +64,9 @@ export class FetchDriver {
     this.#interrupt?.(step);
   }
 
-  /** A body that always has its next piece ready would keep everybody else waiting, the clock of this call included. */
+  /** A body that always has its next piece ready would block the event loop, the timer of this call included. */
   async #afterTurn(step: number): Promise<number> {
-    await this.#turns.take();
+    await this.#yielder.yieldNow();
     const next = this.machine.tick();
     if (next !== step) this.#abandon();
     return next;
@@ -147,8 +147,8 @@ export class FetchDriver {
     return this.machine.end();
   }
 
-  /** A request has failed. It is forgotten at once: undici has an error of its own, which nobody could catch, for
-   * whoever aborts a request that is over. */
+  /** A request has failed. It is forgotten at once: undici has an error of its own, which cannot be caught, for
+   * aborting a request that is over. */
   #failed(request: AbortController | undefined, error: unknown): number {
     if (this.#request !== request) return this.machine.step();
     this.#request = undefined;
@@ -156,7 +156,7 @@ export class FetchDriver {
     return this.machine.failed(...reasonOf(error));
   }
 
-  /** The request that is under way is not wanted any more. */
+  /** Abandons the request in flight. */
   #abandon(): void {
     this.#request?.abort();
     this.#request = undefined;
@@ -188,7 +188,7 @@ function reasonOf(error: unknown): [why: string, code: string | undefined] {
   }
 }
 
-/** What may be asked of anything that was thrown. */
+/** The properties that anything thrown may have. */
 interface Problem {
   readonly message?: unknown;
   readonly code?: unknown;

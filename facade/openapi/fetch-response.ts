@@ -1,8 +1,8 @@
-// What a `fetch` of the user's answers. Mocks answer with less than a `Response`, so everything is asked for before
+// Responses of the user's `fetch`. Mocks answer with less than a `Response`, so every method is checked before
 // it is used.
 
 import { types } from "node:util";
-import { kindOf, quoted } from "../border/text.js";
+import { kindOf, quoted } from "../interop/text.js";
 
 /** As much of a `Response` as is used. */
 export interface SomeResponse {
@@ -20,7 +20,7 @@ const encoder = new TextEncoder();
 
 const MEMBERS = ["status", "ok", "body", "json", "text", "arrayBuffer"] as const;
 
-/** Refuses what has nothing of a response: a mock that answers nobody in particular with `undefined` or `{}`. */
+/** Refuses what is not a response, such as `undefined` or `{}` from a mock without a matching route. */
 export function assertResponse(response: unknown): void {
   const isObject = typeof response === "object" && response !== null;
   if (isObject && MEMBERS.some((name) => (response as SomeResponse)[name] != null)) return;
@@ -48,7 +48,7 @@ export function headerPairs({ headers, body, json, text, arrayBuffer }: SomeResp
     for (const [name, value] of entriesOf(headers)) {
       if (typeof value !== "function") pairs.push([String(name), String(value)]);
     }
-    // A mock that only answers questions.
+    // A mock whose headers have only `get`.
     const { get } = headers as { get?: unknown };
     if (pairs.length === 0 && typeof get === "function") {
       for (const name of ["content-type", "location", "retry-after"]) {
@@ -75,7 +75,7 @@ function typeOf(headers: readonly [string, string][]): string {
   return headers.find(([name]) => name.toLowerCase() === "content-type")?.[1].toLowerCase() ?? "";
 }
 
-/** A body that is read piece by piece, as somebody asks for it. */
+/** A body that is read in chunks, on demand. */
 export interface BodyReader {
   /** The next piece; nothing at the end. */
   read(): Promise<Uint8Array | undefined>;

@@ -1,6 +1,6 @@
-// A stream whose bytes come from a `fetch` of the user's. It reads only while somebody waits.
+// A stream whose bytes come from the user's `fetch`. It reads only while a consumer waits.
 
-import { type Batch, toldIn } from "../border/inbox.js";
+import { type Batch, contentIn } from "../interop/inbox.js";
 import { type Fetch, FetchDriver } from "./fetch-driver.js";
 import type { HttpService, OutgoingCall } from "./service.js";
 import { type StreamSource, TAKEN } from "./stream.js";
@@ -34,7 +34,7 @@ export class FetchSource implements StreamSource {
   }
 
   failure(): unknown {
-    return this.#failure ?? toldIn(this.#driver?.machine.takenFailure() as Batch);
+    return this.#failure ?? contentIn(this.#driver?.machine.takenFailure() as Batch);
   }
 
   wait(ready: () => void): void {

@@ -1,6 +1,6 @@
 // A text that is fetched the way operations are called: a document.
 
-import { answerOf } from "../border/inbox.js";
+import { answerOf } from "../interop/inbox.js";
 import type { CheckedConfig } from "./config-check.js";
 import { replacedFetch } from "./custom-fetch.js";
 import { FetchDriver } from "./fetch-driver.js";

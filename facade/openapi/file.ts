@@ -2,8 +2,8 @@
 
 import { open, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, relative, resolve, sep } from "node:path";
-import { messageOf, quoted } from "../border/text.js";
 import { failed, invalid } from "../errors.js";
+import { messageOf, quoted } from "../interop/text.js";
 import { native, runtime } from "../runtime.js";
 import type { ConfigFor, OpenAPIImportConfig } from "./config.js";
 import { type CheckedConfig, checkedConfig } from "./config-check.js";

@@ -1,13 +1,14 @@
 // The handlers of imported operations.
 
-import { onAbort } from "../border/abort.js";
-import { tellTarget } from "../border/trace.js";
 import { restored } from "../call/wire-value.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { onAbort } from "../interop/abort.js";
+import { isPermitted } from "../interop/permission.js";
+import { reportTarget } from "../interop/trace.js";
 import type { OpenApiImport } from "../native-binding.js";
 import { addTraits } from "../registry/handler-traits.js";
-import { lookNowAndThen } from "../registry/native-handler.js";
+import { onNativeRefresh } from "../registry/native-handler.js";
 import type { Spills } from "../registry/spills.js";
 import { makerOf } from "../schema/lazy.js";
 import {
@@ -17,10 +18,10 @@ import {
   OperationType,
   type SubscriptionHandler,
 } from "../types.js";
-import { callThroughFetch, replacedFetch, tellReplacedFetch } from "./custom-fetch.js";
+import { callThroughFetch, replacedFetch, reportReplacedFetch } from "./custom-fetch.js";
 import { FetchSource } from "./fetch-source.js";
 import { NativeSource } from "./native-source.js";
-import { type Told, toEnvelope } from "./outcome.js";
+import { type NativeResponse, toEnvelope } from "./outcome.js";
 import { dependsOnCalls } from "./outgoing.js";
 import { type HttpService, type OutgoingCall, pending } from "./service.js";
 import { EventStream } from "./stream.js";
@@ -51,7 +52,8 @@ export function createHandler(
     nativeWork: {
       isPossible: () => {
         const { fetch, transport } = service.config;
-        return fetch === undefined && transport !== "fetch" && !dependsOnCalls(service.config);
+        const isOurs = fetch === undefined && transport !== "fetch" && isPermitted("net");
+        return isOurs && !dependsOnCalls(service.config);
       },
       ownsSchema: (spec, field) => makers[field] !== undefined && makerOf(spec, field) === makers[field],
       register: (registry, spec, { input, output, own }, spills) =>
@@ -61,7 +63,7 @@ export function createHandler(
   });
 }
 
-lookNowAndThen(tellReplacedFetch);
+onNativeRefresh(reportReplacedFetch);
 
 function calling(service: HttpService, index: number, isServed: boolean): OperationHandler {
   const work = async (
@@ -92,7 +94,7 @@ function streaming(service: HttpService, index: number, isServed: boolean): Subs
       context?.signal,
       isServed ? withBytes : undefined,
     );
-  // It returns an async generator; that it is none itself only makes it quicker to let go.
+  // It returns an async generator, but is not an async generator function, so that it can be cancelled sooner.
   Object.defineProperty(handler, Symbol.toStringTag, { value: "AsyncGeneratorFunction", configurable: true });
   return handler;
 }
@@ -108,7 +110,7 @@ async function call(
   if (signal?.aborted === true) throw abortedBefore();
   const encoding = service.encode(index, input, context);
   const outgoing = encoding instanceof Promise ? await unlessAborted(encoding, signal) : encoding;
-  tellTargetOf(service, index, outgoing);
+  reportTargetOf(service, index, outgoing);
   const fetch = replacedFetch(service.config);
   if (fetch !== undefined) {
     const { input: text, body, blobs, headers } = outgoing;
@@ -124,7 +126,7 @@ function callNatively(
   { input, body, blobs, headers }: OutgoingCall,
   signal: AbortSignal | undefined,
   spills: Spills | undefined,
-): Promise<Told> {
+): Promise<NativeResponse> {
   return pending.run({
     owner: service,
     signal,
@@ -140,20 +142,20 @@ function openStream(
   context: OperationContext | undefined,
 ): NativeSource | FetchSource {
   const outgoing = service.encode(index, input, context);
-  if (outgoing instanceof Promise) outgoing.then((sent) => tellTargetOf(service, index, sent), ignored);
-  else tellTargetOf(service, index, outgoing);
+  if (outgoing instanceof Promise) outgoing.then((sent) => reportTargetOf(service, index, sent), ignored);
+  else reportTargetOf(service, index, outgoing);
   const fetch = replacedFetch(service.config);
   if (fetch === undefined) return new NativeSource(service.native, index, outgoing);
   return new FetchSource(fetch, service, index, outgoing);
 }
 
-/** For those who watch. What is wrong with a request, the request itself will tell. */
-function tellTargetOf(
+/** For tracing only: errors are ignored here, because sending the request reports them. */
+function reportTargetOf(
   { native: service }: HttpService,
   index: number,
   { input, blobs, headers }: OutgoingCall,
 ): void {
-  tellTarget(() => {
+  reportTarget(() => {
     try {
       // A body is not in the URL; large ones need not cross twice.
       const none = blobs?.map(() => new Uint8Array());
@@ -166,7 +168,7 @@ function tellTargetOf(
 
 function ignored(): void {}
 
-/** What a call waits for before it is sent: a `Blob`, or a function of the user's, which may take for ever. */
+/** What a call waits for before it is sent: a `Blob`, or a user's function, which may never return. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {

@@ -1,9 +1,9 @@
 // From a document to operations.
 
-import { refusal } from "../border/options.js";
-import { jsonOf, kindOf } from "../border/text.js";
 import { CallError, invalid } from "../errors.js";
 import { importedRules } from "../imported-access.js";
+import { refusal } from "../interop/options.js";
+import { jsonOf, kindOf } from "../interop/text.js";
 import { logger } from "../logging.js";
 import type { OpenApiDocument, OpenApiImport } from "../native-binding.js";
 import { addTraits } from "../registry/handler-traits.js";
@@ -140,7 +140,7 @@ function operationOf(
   return operation;
 }
 
-/** A schema of one operation; what is wrong with it is told with the operation's name. */
+/** A schema of one operation; errors name the operation. */
 function schemaFrom(text: string, id: string, isBigInt: boolean): unknown {
   // Nothing is known: values pass as they are.
   if (text === "{}") return Type.Unknown();
@@ -187,7 +187,7 @@ function logProblems(report: readonly OpenAPIReportEntry[], namespace: string): 
   }
   if (more > 0) {
     log.warn(
-      `${more} more operations of ${namespace} were degraded or skipped; inspectOpenAPI() tells of each`,
+      `${more} more operations of ${namespace} were degraded or skipped; inspectOpenAPI() lists them`,
       {
         namespace,
         more,

@@ -1,7 +1,7 @@
 // A stream that the native client reads.
 
-import { type Batch, toldIn } from "../border/inbox.js";
-import { Turns } from "../border/turns.js";
+import { Yielder } from "../interop/event-loop.js";
+import { type Batch, contentIn } from "../interop/inbox.js";
 import type { HttpService, HttpStream } from "../native-binding.js";
 import { type OutgoingCall, pending } from "./service.js";
 import { type StreamSource, TAKEN } from "./stream.js";
@@ -11,11 +11,11 @@ export class NativeSource implements StreamSource {
   /** Streams end when it is collected. */
   readonly #service: HttpService;
   #stream: HttpStream | undefined;
-  /** Where something has to be waited for first: a `Blob` in the input, or a function of the user's. */
+  /** Where something has to be waited for first: a `Blob` in the input, or a user's function. */
   #opening: Promise<void> | undefined;
   #failure: unknown;
   #closed = false;
-  readonly #turns = new Turns();
+  readonly #yielder = new Yielder();
 
   constructor(service: HttpService, index: number, outgoing: OutgoingCall | Promise<OutgoingCall>) {
     this.#service = service;
@@ -31,8 +31,8 @@ export class NativeSource implements StreamSource {
 
   take(): string | number {
     if (this.#failure !== undefined) return TAKEN.FAILED;
-    // A server that is quicker than its reader would keep everybody else waiting.
-    if (this.#turns.isDue) return TAKEN.WAIT;
+    // A server that is quicker than its reader would block the event loop.
+    if (this.#yielder.isDue) return TAKEN.WAIT;
     return this.#stream?.take() ?? TAKEN.WAIT;
   }
 
@@ -41,20 +41,20 @@ export class NativeSource implements StreamSource {
   }
 
   failure(): unknown {
-    return this.#failure ?? toldIn(this.#stream?.failure() as Batch);
+    return this.#failure ?? contentIn(this.#stream?.failure() as Batch);
   }
 
   wait(ready: () => void): void {
-    if (this.#turns.isDue) {
-      this.#turns.take().then(ready);
+    if (this.#yielder.isDue) {
+      this.#yielder.yieldNow().then(ready);
       return;
     }
-    const told = () => {
-      this.#turns.taken();
+    const notified = () => {
+      this.#yielder.yielded();
       ready();
     };
-    if (this.#stream === undefined) this.#opening?.then(told);
-    else pending.wait(this.#id, { owner: this.#service, ready: told, ended: told });
+    if (this.#stream === undefined) this.#opening?.then(notified);
+    else pending.wait(this.#id, { owner: this.#service, ready: notified, ended: notified });
   }
 
   close(): void {

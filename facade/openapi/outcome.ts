@@ -1,10 +1,10 @@
 // What the native side says about a response, as an envelope.
 
 import type { HTTPResponseMeta, ResponseEnvelope } from "../envelope.js";
-import { markAsSent, markNoted } from "../registry/as-sent.js";
+import { markAsSent, markNoted } from "../registry/response-marks.js";
 
 /** A response as the native side has it. JSON has no word for the `data` of one without a body. */
-export interface Told extends Partial<Remarks> {
+export interface NativeResponse extends Partial<Remarks> {
   data?: unknown;
   readonly meta: HTTPResponseMeta;
   /** The document does not declare its type, as the first note says. */
@@ -24,15 +24,15 @@ export interface Remarks {
 }
 
 /** The envelope of a response. */
-export function toEnvelope(told: Told): ResponseEnvelope {
-  if (!("data" in told)) told.data = undefined;
-  const { meta, bigints, isUndeclared } = told;
+export function toEnvelope(response: NativeResponse): ResponseEnvelope {
+  if (!("data" in response)) response.data = undefined;
+  const { meta, bigints, isUndeclared } = response;
   if (meta.notes !== undefined) markNoted(meta);
   // The beginning of a body is not the declared shape.
   if (meta.spill !== undefined) markAsSent(meta);
-  if (isUndeclared === undefined && bigints === undefined) return told as ResponseEnvelope;
+  if (isUndeclared === undefined && bigints === undefined) return response as ResponseEnvelope;
   if (isUndeclared) markAsSent(meta);
-  return { data: withBigInts(told.data, bigints), meta };
+  return { data: withBigInts(response.data, bigints), meta };
 }
 
 /** The value with integers in the place of the texts that stand for them. */

@@ -3,10 +3,10 @@
 
 import type { OperationContext } from "../types.js";
 import { callHeaders } from "./call-headers.js";
-import type { HTTPAuth } from "./config.js";
+import type { HTTPAuth, HTTPOAuth } from "./config.js";
 import { type CheckedConfig, checkedAuth, checkedHeaders } from "./config-check.js";
 
-/** Whether every call asks the user's functions, so that none can be made without JavaScript. */
+/** Whether every call runs the user's functions, so that none can be made without JavaScript. */
 export function dependsOnCalls({ auth, headers }: CheckedConfig): boolean {
   return typeof auth === "function" || typeof headers === "function";
 }
@@ -17,10 +17,10 @@ export function outgoing(
   context: OperationContext | undefined,
 ): string | undefined | Promise<string> {
   const own = callHeaders(context);
-  return dependsOnCalls(config) ? asked(config, context ?? {}, own) : own;
+  return dependsOnCalls(config) ? withCallOptions(config, context ?? {}, own) : own;
 }
 
-async function asked(
+async function withCallOptions(
   config: CheckedConfig,
   context: OperationContext,
   own: string | undefined,
@@ -37,7 +37,8 @@ async function asked(
   return `[${own ?? "null"},${parts.map((part) => JSON.stringify(part)).join(",")}]`;
 }
 
-/** Nothing where there is nothing to show: an anonymous call is the server's to judge. */
-export function credentials(auth: HTTPAuth | undefined): HTTPAuth | null {
+/** `null` without a token or a user name: the server decides about an anonymous call. */
+export function credentials(auth: HTTPAuth | HTTPOAuth | undefined): HTTPAuth | null {
+  if (auth?.type === "oauth2") return null;
   return auth?.token === undefined && auth?.username === undefined ? null : auth;
 }

@@ -1,6 +1,6 @@
 // The files that a document refers to.
 
-import { messageOf, shortened } from "../border/text.js";
+import { messageOf, shortened } from "../interop/text.js";
 import { logger } from "../logging.js";
 import type { OpenApiDocument } from "../native-binding.js";
 

@@ -1,5 +1,5 @@
-import { quoted } from "../border/text.js";
 import { invalid } from "../errors.js";
+import { quoted } from "../interop/text.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { HTTPServiceConfig } from "./config.js";
 import { importFile } from "./file.js";

@@ -1,12 +1,13 @@
 // The requests of one import, for whatever sends them.
 
-import { numbers, PendingWork } from "../border/pending-work.js";
+import { numbers, PendingWork } from "../interop/pending-work.js";
+import { tlsTexts } from "../interop/tls.js";
 import type { HttpService as NativeService, OpenApiImport } from "../native-binding.js";
 import { adapterLimiter, type Limiter } from "../registry/limits.js";
 import { Spills } from "../registry/spills.js";
 import { native, runtime } from "../runtime.js";
 import type { OperationContext } from "../types.js";
-import type { CheckedConfig } from "./config-check.js";
+import { type CheckedConfig, oauthOf } from "./config-check.js";
 import { type BodyPlan, type EncodedInput, encodeInput } from "./encode-input.js";
 import type { FetchDriver } from "./fetch-driver.js";
 import { credentials, outgoing } from "./outgoing.js";
@@ -38,10 +39,10 @@ export class HttpService {
 
   get hasCredentials(): boolean {
     const { auth } = this.config;
-    return typeof auth === "function" || credentials(auth) !== null;
+    return typeof auth === "function" || oauthOf(auth) !== undefined || credentials(auth) !== null;
   }
 
-  /** What is under way through a `fetch` of the user's. */
+  /** Requests in flight through the user's `fetch`. */
   readonly drivers = new Set<FetchDriver>();
 
   /** Ends what is in flight and lets connections go; a later call makes new ones. */
@@ -78,22 +79,34 @@ function planOf(text: string | null): BodyPlan {
   return { kind: text.slice(0, space) as BodyPlan["kind"], property: text.slice(space + 1) };
 }
 
-/** What the native side is told about a configuration. */
+/** A configuration for the native side. */
 function settings(config: CheckedConfig): string {
-  const { namespace = "served", baseUrl, headers, auth, timeout, maxResponseBytes, retry, sse, ca } = config;
+  const {
+    namespace = "served",
+    baseUrl,
+    headers,
+    auth,
+    timeout,
+    maxResponseBytes,
+    retry,
+    sse,
+    tls,
+    ca,
+  } = config;
   const { hosts, allowPrivateAddresses } = config;
   return JSON.stringify({
     namespace,
     hosts,
     allowPrivateAddresses,
     baseUrl,
-    // Functions are asked for each call.
+    // Functions are called for each call.
     headers: typeof headers === "function" ? undefined : headers,
     auth: typeof auth === "function" ? undefined : (credentials(auth) ?? undefined),
+    oauth: oauthOf(auth),
     timeout,
     maxResponseBytes,
     retry: typeof retry === "number" ? { retries: retry } : retry,
     sse,
-    ca: typeof ca === "string" ? [ca] : ca,
+    ca: [tlsTexts(tls, "config.tls.")?.ca ?? ca ?? []].flat(),
   });
 }

@@ -1,13 +1,13 @@
 // The results of a SUBSCRIPTION, one at a time.
 
-import { onAbort } from "../border/abort.js";
-import { DONE, EventIterator, type Step } from "../border/event-iterator.js";
 import type { HTTPResponseMeta, ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-import { markAsSent, markNoted } from "../registry/as-sent.js";
+import { onAbort } from "../interop/abort.js";
+import { DONE, EventIterator, type Step } from "../interop/event-iterator.js";
+import { markAsSent, markNoted } from "../registry/response-marks.js";
 import { type Remarks, withBigInts } from "./outcome.js";
 
-/** Where a stream comes from: the native client, or a `fetch` of the user's. */
+/** Where a stream comes from: the native client, or the user's `fetch`. */
 export interface StreamSource {
   /** A batch of members as one JSON text (see `crates/operations-http/src/machine/feed.rs`), or one of `TAKEN`. */
   take(): string | number;

@@ -1,4 +1,4 @@
-// OpenAPI documents and what comes of them, as TypeScript sees them.
+// The types of OpenAPI documents and of their imports.
 
 import type { OperationHandler, OperationSpec, SubscriptionHandler } from "../types.js";
 

@@ -40,7 +40,7 @@ export async function importUrl(url: string, config: OpenAPIImportConfig): Promi
   const checked = checkedConfig(config);
   const address = addressOf(url);
   const limit = checked.maxDocumentBytes ?? DEFAULT_MAX_DOCUMENT_BYTES;
-  // A limit of 0 is none.
+  // 0 means no limit.
   const deadline =
     performance.now() + (checked.timeout === 0 ? LONGEST : (checked.timeout ?? DEFAULT_TIMEOUT));
   const first = await fetchBytes(address, checked, limit, deadline).catch((error: unknown) => {

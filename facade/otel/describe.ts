@@ -1,9 +1,9 @@
 // What the spans of a call are called, and what is in them before it has begun.
 
 import { type Attributes, SpanKind } from "@opentelemetry/api";
+import type { Via } from "../registry/call.js";
 import type { SourceAbout } from "../registry/handler-traits.js";
-import { type Via, viaIn } from "../registry/protocol-context.js";
-import type { MiddlewareCall } from "../registry/watch-types.js";
+import type { MiddlewareCall } from "../registry/observer-types.js";
 import { ATTR, EXECUTE_TOOL, METRIC, OWN } from "./conventions.js";
 import { answeredStatus } from "./status.js";
 
@@ -14,7 +14,7 @@ export interface Described {
   readonly attributes: Attributes;
   /** The metric that its duration goes to. */
   readonly metric: string;
-  /** Where an input and an output go, if they are wanted. */
+  /** Where an input and an output go, if they are recorded. */
   readonly content: readonly [input: string, output: string];
   /** For what is answered over HTTP: the status of the answer. */
   readonly status?: (ended: Ended) => number | undefined;
@@ -37,7 +37,7 @@ const CONTENT = [OWN.INPUT, OWN.OUTPUT] as const;
 /** The spans of a call, the outer one first: what came in, and what goes out or is done here. */
 export function describe(call: MiddlewareCall, about: SourceAbout | undefined): Described[] {
   const spans: Described[] = [];
-  const via = viaIn(call.context);
+  const { via } = call;
   if (call.isServed && via?.door !== "tool") spans.push(served(call, via));
   if (about !== undefined) spans.push(about.source === "http" ? sentHttp(call, about) : sentMcp(call, about));
   else if (spans.length === 0) spans.push(local(call, via));

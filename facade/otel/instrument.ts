@@ -21,18 +21,17 @@ import {
   type Tracer,
   trace as traces,
 } from "@opentelemetry/api";
-import { aBoolean, anObject, checkedOptions, type Fields, group } from "../border/options.js";
-import { messageOf } from "../border/text.js";
-import { askForTrace, type Sent, type Stream, type TraceSource, traceIn } from "../border/trace.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { invalid, mapError } from "../errors.js";
+import { aBoolean, anObject, checkedOptions, type Fields, group } from "../interop/options.js";
+import { messageOf } from "../interop/text.js";
+import { addTraceSource, type Sent, type Stream, type TraceSource, traceIn } from "../interop/trace.js";
 import { assertRegistry } from "../registry/assert-registry.js";
 import { traitsOf } from "../registry/handler-traits.js";
 import type { NativeSpans } from "../registry/native-reports.js";
-import { markVia } from "../registry/protocol-context.js";
+import type { CallReport, Middleware, MiddlewareCall } from "../registry/observer-types.js";
+import type { Observer } from "../registry/observers.js";
 import type { OperationRegistry } from "../registry/registry.js";
-import type { Observer } from "../registry/watch.js";
-import type { CallReport, Middleware, MiddlewareCall } from "../registry/watch-types.js";
 import type { OperationContext, OperationSpec } from "../types.js";
 import { ATTR, CONVENTIONS, OWN } from "./conventions.js";
 import { type Described, describe, type Ended, sentRpc } from "./describe.js";
@@ -110,7 +109,7 @@ export function instrument(registry: OperationRegistry, options: InstrumentOptio
     );
   }
   const instruments = new Instruments(registry, checked);
-  const stops = [registry.observe(instruments), askForTrace(instruments)];
+  const stops = [registry.observe(instruments), addTraceSource(instruments)];
   instrumented.set(registry, instruments);
   return () => {
     for (const stop of stops) stop();
@@ -128,7 +127,7 @@ class Instruments implements Observer, TraceSource {
   readonly #histograms = new Map<string, Histogram>();
   /** Whether spans can be given the ids that were chosen for them. */
   #canName = true;
-  /** Whether the sampler drops traces. Then it is asked before one begins. */
+  /** Whether the sampler drops traces. Then it is consulted before one begins. */
   decidesRoots = false;
 
   constructor(registry: OperationRegistry, { tracer, meter, propagator, record }: InstrumentOptions) {
@@ -219,7 +218,6 @@ class Instruments implements Observer, TraceSource {
       ...(native.trace !== undefined && { trace: native.trace }),
       ...(report.identityId !== undefined && { identity: { id: report.identityId, scopes: [] } }),
     };
-    if (native.via !== undefined) markVia(given, native.via);
     const call = {
       operationId,
       operation: entry.spec,
@@ -227,6 +225,7 @@ class Instruments implements Observer, TraceSource {
       isServed: true,
       input: undefined,
       context: given,
+      ...(native.via && { via: native.via }),
     };
     const ended: Ended = {
       ...(error !== undefined && { error: mapError(error, call.operation.errorSchemas) }),
@@ -240,7 +239,7 @@ class Instruments implements Observer, TraceSource {
     const times = [[0, duration] as const, native.worked];
     const ends: (() => void)[] = [];
     const described = describe(call, traitsOf(entry.handler).source);
-    // What is no request of HTTP or MCP was sent to a peer.
+    // A request that is neither HTTP nor MCP went to a peer.
     if (described.length === 1) described.push(sentRpc(operationId, "websocket"));
     for (const [at, each] of described.entries()) {
       const time = times[at];
@@ -265,7 +264,7 @@ class Instruments implements Observer, TraceSource {
     const { operationId, isServed, context: given } = call;
     const about = traitsOf(this.#registry.entry(operationId)?.handler).source;
     let context = current();
-    // What arrives is told by its caller to which trace it belongs; what is called here, by who calls it.
+    // The trace of a served call comes with its request; that of a local call is the active one.
     if (isServed || traces.getSpan(context) === undefined) {
       const from = isServed ? ROOT_CONTEXT : context;
       context = this.#propagator.extract(from, { ...given.trace }, defaultTextMapGetter);
@@ -403,7 +402,7 @@ function isRequest({ attributes }: Described): boolean {
   return attributes[ATTR.URL_TEMPLATE] !== undefined;
 }
 
-/** Whether a sampler has decided against a span. Without an SDK there is none, and its spans have no ids. */
+/** Whether a sampler has dropped a span. Without an SDK there is no sampler, and spans have no ids. */
 function isDropped(span: Span): boolean {
   const context = span.spanContext();
   return isSpanContextValid(context) && (context.traceFlags & TraceFlags.SAMPLED) === 0;
@@ -429,7 +428,7 @@ function nameSpan(span: Span, traceId: string, spanId: string): boolean {
   return now.traceId === traceId && now.spanId === spanId;
 }
 
-/** A stream whose work is done within the context of its span, whoever asks for the next event. By hand, so that `return()` does
+/** A stream whose work is done within the context of its span, whatever the context of `next()`. By hand, so that `return()` does
  * not wait for an event. */
 class TracedStream<T extends ResponseEnvelope> implements AsyncIterableIterator<T> {
   readonly #events: AsyncIterator<T>;
@@ -438,7 +437,7 @@ class TracedStream<T extends ResponseEnvelope> implements AsyncIterableIterator<
   #last: T | undefined;
   #count = 0;
 
-  /** `begin` is called when the first event is asked for. */
+  /** `begin` is called when the first event is requested. */
   constructor(events: AsyncIterator<T>, begin: () => TracedCall) {
     this.#events = events;
     this.#begin = begin;
@@ -483,7 +482,7 @@ class TracedStream<T extends ResponseEnvelope> implements AsyncIterableIterator<
   }
 }
 
-/** A value as text, or why there is none. */
+/** A value as text, or why it has no text. */
 function contentOf(value: unknown): string {
   try {
     return (JSON.stringify(value) ?? String(value)).slice(0, MOST_CONTENT);

@@ -1,11 +1,11 @@
 // The status that a call over HTTP is answered with. The door decides it when the span has ended already, by the same rules.
 
-import { messageOf } from "../border/text.js";
+import { messageOf } from "../interop/text.js";
 import { logger } from "../logging.js";
 import { identityIn } from "../registry/authorise.js";
-import { declaredErrors } from "../registry/described.js";
-import type { Via } from "../registry/protocol-context.js";
-import type { MiddlewareCall } from "../registry/watch-types.js";
+import type { Via } from "../registry/call.js";
+import { declaredErrors } from "../registry/describe-operation.js";
+import type { MiddlewareCall } from "../registry/observer-types.js";
 import { native, runtime } from "../runtime.js";
 import type { Ended } from "./describe.js";
 

@@ -1,12 +1,12 @@
-// Who has asked for what is being served here. A process that is killed takes nothing back: without this, a stream that it
-// reads would run for ever.
+// The callers of what is being served here. A process that is killed takes nothing back: without this, a stream that it
+// reads would run forever.
 //
 // Each caller listens to a channel of its own while it waits for answers, and names itself in its requests. Redis knows how
-// many listen to a channel, so a message to nobody says that the caller is gone.
+// many listen to a channel, so a message without listeners says that the caller is gone.
 
 import { randomUUID } from "node:crypto";
 
-/** How often it is asked whether callers are still there, in milliseconds. */
+/** How often to check whether callers are still there, in milliseconds. */
 const ASK_EVERY = 2_000;
 const NAME = /^call\.caller\.[0-9a-f-]{36}$/;
 
@@ -16,38 +16,38 @@ export function newCaller(): string {
 }
 
 interface Needs {
-  /** Sends nothing to a channel, to learn whether somebody listens. */
+  /** Sends nothing to a channel, to learn whether it has listeners. */
   ask(caller: string): void;
   /** Whether this request is still being worked on. */
   serves(requestId: string): boolean;
-  /** Nobody waits for this request any more. */
+  /** Nothing waits for this request any more. */
   abort(requestId: string): void;
 }
 
 export class Callers {
   readonly #needs: Needs;
   readonly #requests = new Map<string, Set<string>>();
-  #asking: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(needs: Needs) {
     this.#needs = needs;
   }
 
-  /** A request has arrived. One that does not say whose it is, or not in our words, is nobody's. */
-  asked(requestId: string, detail: unknown): void {
+  /** A request has arrived. One that does not say whose it is, or not in our words, has no caller. */
+  requested(requestId: string, detail: unknown): void {
     const caller: unknown = (detail as { from?: unknown }).from;
     if (typeof caller !== "string" || !NAME.test(caller)) return;
     const requests = this.#requests.get(caller);
     if (requests === undefined) this.#requests.set(caller, new Set([requestId]));
     else requests.add(requestId);
-    this.#asking ??= setInterval(() => this.#ask(), ASK_EVERY).unref();
+    this.#timer ??= setInterval(() => this.#ask(), ASK_EVERY).unref();
   }
 
   isCaller(name: string): boolean {
     return this.#requests.has(name);
   }
 
-  /** Nobody listens to the channel of a caller: what runs for it is aborted. Returns how much that is. */
+  /** The channel of a caller has no listeners: what runs for it is aborted. Returns how much that is. */
   gone(caller: string): number {
     const requests = this.#requests.get(caller) ?? new Set();
     this.#requests.delete(caller);
@@ -56,7 +56,7 @@ export class Callers {
     return running.length;
   }
 
-  /** Asks after those for whom something still runs. */
+  /** Checks the callers for which something still runs. */
   #ask(): void {
     for (const [caller, requests] of this.#requests) {
       for (const requestId of requests) if (!this.#needs.serves(requestId)) requests.delete(requestId);
@@ -67,7 +67,7 @@ export class Callers {
   }
 
   stop(): void {
-    clearInterval(this.#asking);
-    this.#asking = undefined;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 }

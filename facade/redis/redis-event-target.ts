@@ -1,20 +1,5 @@
 // Events of the call protocol over the channels of a Redis.
 
-import { closedOnce } from "../border/closing.js";
-import { Inbox } from "../border/inbox.js";
-import { keepAlive, letGo } from "../border/keep-alive.js";
-import {
-  aBoolean,
-  aSecret,
-  aString,
-  checkedOptions,
-  type Fields,
-  group,
-  isString,
-  isWhole,
-  must,
-  required,
-} from "../border/options.js";
 import { CALL_EVENT_TYPES, type CallEvents, type CallEventType } from "../call/events.js";
 import { answeredBy, readEvent } from "../call/incoming.js";
 import {
@@ -25,12 +10,30 @@ import {
   type Server,
   whileServing,
 } from "../call/remote.js";
+import type { CloseOptions } from "../call/transport.js";
 import { restored, wireText } from "../call/wire-value.js";
 import { type CallError, failed, InfrastructureErrorCode } from "../errors.js";
+import { closedOnce } from "../interop/closing.js";
+import { Inbox } from "../interop/inbox.js";
+import { keepAlive, letGo } from "../interop/keep-alive.js";
+import { Listeners } from "../interop/listeners.js";
+import {
+  aBoolean,
+  aString,
+  checkedOptions,
+  type Fields,
+  group,
+  isString,
+  isWhole,
+  must,
+  required,
+} from "../interop/options.js";
+import { assertPermitted } from "../interop/permission.js";
+import { TLS_FIELDS, type TLSOptions, tlsTexts } from "../interop/tls.js";
 import { logger } from "../logging.js";
 import { native, runtime } from "../runtime.js";
 import { Callers, newCaller } from "./callers.js";
-import { CountingTarget } from "./listeners.js";
+import { CountingTarget } from "./counting-target.js";
 
 /**
  * The address of Redis, and limits.
@@ -50,26 +53,16 @@ export interface RedisEventTargetOptions {
   /** How long an event may wait for a connection, in milliseconds. 5,000 by default. */
   publishTimeout?: number;
   /**
-   * Whether a call fails at once if nobody listens for calls. Default `true`. Not possible on a cluster, because a
+   * Whether a call fails at once if no process listens for calls. Default `true`. Not possible on a cluster, because a
    * server does not know the listeners of other servers.
    */
   requireReceiver?: boolean;
-  /** For `rediss://`: certificates in PEM form. Without `ca` those of the system are trusted. */
-  tls?: { ca?: string; cert?: string; key?: string };
+  /** For `rediss://`: certificates in PEM form. Without `ca` or `caFile` those of the system are trusted. */
+  tls?: TLSOptions;
 }
 
-/**
- * Options of `close`.
- *
- * @example
- * ```ts
- * const options: RedisCloseOptions = { drain: 30_000 };
- * ```
- */
-export interface RedisCloseOptions {
-  /** How long calls that are served here may take to finish, in milliseconds (default 10,000). */
-  drain?: number;
-}
+/** @deprecated Use `CloseOptions` of `@alkdev/operations`. */
+export type RedisCloseOptions = CloseOptions;
 
 /**
  * Messages that were dropped because they were not events.
@@ -103,7 +96,7 @@ export interface RedisEventTarget extends EventTarget {
    * Refuses new calls, lets the calls that are served here finish, sends waiting events, then closes the connections.
    * Calls that wait for an answer are rejected.
    */
-  close(options?: RedisCloseOptions): Promise<void>;
+  close(options?: CloseOptions): Promise<void>;
   /** `await using target = createRedisEventTarget(...)` closes it at the end of the block. */
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -143,7 +136,7 @@ const FIELDS: Fields<RedisEventTargetOptions> = {
     (value) => isWhole(value, 1) && value <= 0xffffffff,
   ),
   requireReceiver: aBoolean,
-  tls: group<NonNullable<RedisEventTargetOptions["tls"]>>({ ca: aSecret, cert: aSecret, key: aSecret }),
+  tls: group<TLSOptions>(TLS_FIELDS),
 };
 const protocolTypes: ReadonlySet<string> = new Set(CALL_EVENT_TYPES);
 
@@ -156,10 +149,10 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedT
     changed: (_, counts: Counts) => this.#counted(counts),
   });
   readonly #bus;
-  readonly #lossListeners = new Set<(reason: CallError) => void>();
-  readonly #malformedListeners = new Set<(requestId: string) => void>();
+  readonly #losses = new Listeners<CallError>();
+  readonly #malformed = new Listeners<string>();
   readonly #servers = new Set<Server>();
-  /** Under this name those who serve know us. */
+  /** The name of this caller for servers. */
   readonly #me = newCaller();
   readonly #callers = new Callers({
     ask: (caller) => this.#publish(caller, "", caller),
@@ -184,7 +177,12 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedT
     const checked = checkedOptions<RedisEventTargetOptions>(options, FIELDS, {
       prefix: "createRedisEventTarget: ",
     });
-    this.#bus = new native.RedisBus(runtime, this.#inbox.mailbox, JSON.stringify(checked));
+    assertPermitted("net", "createRedisEventTarget");
+    this.#bus = new native.RedisBus(
+      runtime,
+      this.#inbox.mailbox,
+      JSON.stringify({ ...checked, tls: tlsTexts(checked.tls, "createRedisEventTarget: tls.") }),
+    );
   }
 
   get dropped(): DroppedMessages {
@@ -202,7 +200,7 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedT
     }
     const { type } = event;
     const detail: unknown = (event as CustomEvent<unknown>).detail;
-    // Who asks is told when the question could not be sent.
+    // A caller learns when its request could not be sent.
     const requestId = type === "call.requested" ? readEvent(type, detail)?.requestId : undefined;
     const isOurs = requestId !== undefined && this.isListenedTo("call.responded");
     const sent = isOurs && hasPayload(detail) ? { ...detail, from: this.#me } : detail;
@@ -217,13 +215,11 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedT
   }
 
   [onLoss](listener: (reason: CallError) => void): () => void {
-    this.#lossListeners.add(listener);
-    return () => this.#lossListeners.delete(listener);
+    return this.#losses.add(listener);
   }
 
   [onMalformed](listener: (requestId: string) => void): () => void {
-    this.#malformedListeners.add(listener);
-    return () => this.#malformedListeners.delete(listener);
+    return this.#malformed.add(listener);
   }
 
   [whileServing](server: Server): () => void {
@@ -248,7 +244,7 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedT
     for (const server of [...this.#servers]) server.giveUp(failure(reason, "worker-closed"));
     this.#lose("The Redis event target was closed while an answer was awaited", "closed");
     this.#isOver = true;
-    // What those who were waiting have said about it is sent too.
+    // What listeners have sent about it goes out too.
     if (this.#isSending) {
       await new Promise<void>((resolve) => {
         this.#isSent = resolve;
@@ -300,7 +296,7 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedT
   }
 
   #deliver(type: string, detail: unknown): void {
-    // Somebody wants to know whether we are there, and we are.
+    // A server checks whether this caller is there.
     if (type === this.#me) return;
     if (!protocolTypes.has(type)) {
       super.dispatchEvent(new CustomEvent(type, { detail }));
@@ -311,11 +307,11 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedT
       this.#strangers += 1;
       this.#reportDropped();
       const requestId = answeredBy(type as CallEventType, detail);
-      if (requestId !== undefined) for (const listener of [...this.#malformedListeners]) listener(requestId);
+      if (requestId !== undefined) this.#malformed.notify(requestId);
     } else if (type === "call.requested" && this.#isDraining) {
       this.#turnAway(payload.requestId);
     } else {
-      if (type === "call.requested") this.#callers.asked(payload.requestId, detail);
+      if (type === "call.requested") this.#callers.requested(payload.requestId, detail);
       super.dispatchEvent(new CustomEvent(type, { detail }));
     }
   }
@@ -342,7 +338,7 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedT
     this.#isSent?.();
   }
 
-  /** The question could not be sent: that is the answer to it. */
+  /** The request could not be sent: the call fails with that. */
   #fail(requestId: string, { code, message, details }: CallError): void {
     if (!this.#callers.isCaller(requestId)) {
       this.#say("call.error", { requestId, code, message, details });
@@ -352,18 +348,18 @@ class RedisTarget extends CountingTarget implements RedisEventTarget, ConnectedT
     }
   }
 
-  /** To those who listen here, and to nobody else. */
+  /** To listeners in this process only. */
   #say<T extends CallEventType>(type: T, payload: CallEvents[T]): void {
     super.dispatchEvent(new CustomEvent(type, { detail: { type, id: "", payload } }));
   }
 
   #lose(message: string, reason: string): void {
     const error = failure(message, reason);
-    for (const listener of [...this.#lossListeners]) listener(error);
+    this.#losses.notify(error);
     for (const server of [...this.#servers]) server.lost(error);
   }
 
-  /** Once for each doubling: a flood of bad messages is no flood of log lines. */
+  /** Once for each doubling: a flood of bad messages must not become a flood of log lines. */
   #reportDropped(): void {
     const { malformed, tooLarge } = this.dropped;
     const count = malformed + tooLarge;

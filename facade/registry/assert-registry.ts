@@ -1,5 +1,5 @@
-import { refusal } from "../border/options.js";
-import { kindOf } from "../border/text.js";
+import { refusal } from "../interop/options.js";
+import { kindOf } from "../interop/text.js";
 import { VERSION } from "../version.js";
 import { OperationRegistry } from "./registry.js";
 

@@ -1,24 +1,27 @@
-// Decisions about access, for those who keep a record of them.
+// Reports of access decisions.
 
-import { messageOf } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
-import type { Identity, OperationContext } from "../types.js";
+import { messageOf } from "../interop/text.js";
+import type { Identity } from "../types.js";
+import type { Approval } from "./approval-types.js";
 import { identityIn } from "./authorise.js";
+import type { Call } from "./call.js";
+import type { AccessReport } from "./observer-types.js";
 import { type EffectiveRules, eachRule } from "./rules.js";
-import type { AccessReport } from "./watch-types.js";
 
 /** A caller may, by a rule; or was refused with an error. */
-export type Decision = { readonly rule: string } | { readonly error: unknown };
+export type Decision = { readonly rule: string; readonly approvalId?: string } | { readonly error: unknown };
 
-/** Decides, and tells of it. What `decide` does to refuse a caller, this does. */
-export function told(
+/** Decides about a caller (`decide` throws or rejects to refuse it), and reports the decision. */
+export function reportDecision(
   rules: EffectiveRules,
+  trustedBy: string | undefined,
   decide: () => Promise<void> | undefined,
-  tell: (decision: Decision) => void,
+  report: (decision: Decision) => void,
 ): Promise<void> | undefined {
-  const grant = () => tell({ rule: metRules(rules) });
+  const grant = () => report({ rule: trustedBy ?? metRules(rules) });
   const refuse = (error: unknown): never => {
-    if (error instanceof CallError && error.code === InfrastructureErrorCode.ACCESS_DENIED) tell({ error });
+    if (error instanceof CallError && error.code === InfrastructureErrorCode.ACCESS_DENIED) report({ error });
     throw error;
   };
   let asked: Promise<void> | undefined;
@@ -32,25 +35,46 @@ export function told(
   return undefined;
 }
 
-/** What is reported of a decision. */
-export function accessReport(
-  operationId: string,
-  context: OperationContext,
-  isServed: boolean,
-  decision: Decision,
-): AccessReport {
+export function decisionReport({ id, context, origin }: Call, decision: Decision): AccessReport {
   const isGranted = "rule" in decision;
   const identityId = identityIdOf(identityIn(context));
   const { requestId } = context;
   return {
-    operationId,
+    operationId: id,
     isGranted,
     rule: isGranted ? decision.rule : unmetRule(decision.error),
     ...(!isGranted && { reason: messageOf(decision.error) }),
+    ...(isGranted && decision.approvalId !== undefined && { approvalId: decision.approvalId }),
     ...(identityId !== undefined && { identityId }),
     ...(requestId !== undefined && { requestId }),
     at: Date.now(),
-    isServed,
+    isServed: origin.isServed,
+    isNative: false,
+  };
+}
+
+/** The report of what a person has decided. */
+export function personReport({
+  id,
+  operationId,
+  status,
+  identity,
+  by,
+  reason,
+  decidedAt,
+}: Approval): AccessReport {
+  const identityId = identityIdOf(identity);
+  const decidedBy = identityIdOf(by);
+  return {
+    operationId,
+    isGranted: status === "approved",
+    rule: "approval",
+    approvalId: id,
+    ...(reason !== undefined && { reason }),
+    ...(identityId !== undefined && { identityId }),
+    ...(decidedBy !== undefined && { decidedBy }),
+    at: decidedAt ?? Date.now(),
+    isServed: false,
     isNative: false,
   };
 }
@@ -77,6 +101,7 @@ function metRules(rules: EffectiveRules): string {
 /** The rule that a denial names (`facade/access.ts`, `crates/operations-core/src/access.rs`). */
 export function unmetRule(error: unknown): string {
   const details = error instanceof CallError ? Object(error.details) : {};
+  if (details.reason === "not-approved") return "approval";
   if (details.identityRequired === true) return "identity";
   if (details.missingScopes !== undefined) return "requiredScopes";
   if (details.requiredScopesAny !== undefined) return "requiredScopesAny";

@@ -1,7 +1,7 @@
 // Access control with a registry behind it: the declared rules, then the application's own.
 
 import { accessDenied, findDenial } from "../access.js";
-import { optionOf } from "../border/options.js";
+import { optionOf } from "../interop/options.js";
 import type { Identity, OperationContext } from "../types.js";
 import { type EffectiveRules, eachRule, hasCustomAuth, withoutCustomAuth } from "./rules.js";
 
@@ -32,8 +32,8 @@ export interface AuthorisedCall {
 export type CustomAuth = (identity: Identity | undefined, call: AuthorisedCall) => boolean | Promise<boolean>;
 
 /**
- * Whether the caller holds all required scopes and nothing else is asked for: the usual case, decided
- * without allocating. A no means only that the rules have to be looked at in full.
+ * Whether the caller holds all required scopes and nothing else is required: the usual case, decided
+ * without allocating. False means only that the rules have to be checked in full.
  */
 export function holdsScopes(rules: EffectiveRules, identity: Identity | undefined): boolean {
   const { requiredScopes } = rules;
@@ -63,16 +63,16 @@ function holdsAll(held: readonly unknown[], required: readonly string[]): boolea
   return true;
 }
 
-/** Throws when the caller may not; a promise only where the application has to be asked. */
+/** Throws when the caller may not; a promise only where the rules have a `customAuth`. */
 export function authorise(
   rules: EffectiveRules,
   call: AuthorisedCall,
   customAuth: Readonly<Record<string, CustomAuth>>,
 ): Promise<void> | undefined {
-  const isAsked = hasCustomAuth(rules);
-  const denial = findDenial(isAsked ? withoutCustomAuth(rules) : rules, identityIn(call.context));
+  const hasCustom = hasCustomAuth(rules);
+  const denial = findDenial(hasCustom ? withoutCustomAuth(rules) : rules, identityIn(call.context));
   if (denial !== undefined) throw accessDenied(call.operationId, denial);
-  return isAsked ? askAll(rules, call, customAuth) : undefined;
+  return hasCustom ? askAll(rules, call, customAuth) : undefined;
 }
 
 async function askAll(
@@ -108,7 +108,7 @@ async function ask(rule: CustomAuth, name: string, call: AuthorisedCall): Promis
   }
 }
 
-/** Who calls. A context without an identity has none, whatever somebody has put on `Object.prototype`. */
+/** Who calls. A context without an identity has none, whatever is on `Object.prototype`. */
 export function identityIn(context: { identity?: Identity }): Identity | undefined {
   // As `optionOf` has it, for one name, which makes it several times as quick.
   return "identity" in Object.prototype

@@ -1,5 +1,5 @@
-import { isObject, refusal } from "../border/options.js";
-import { kindOf } from "../border/text.js";
+import { isObject, refusal } from "../interop/options.js";
+import { kindOf } from "../interop/text.js";
 import type { OperationsOf } from "../operation-types.js";
 import type { AnyOperation } from "../types.js";
 import { OperationRegistry } from "./registry.js";

@@ -1,17 +1,16 @@
-// `context.deadline` in `execute` and `subscribe`: work ends in time, and is told so by its signal.
+// `context.deadline` in `execute` and `subscribe`: work ends in time, and its signal is aborted then.
 
-import { onAbort } from "../border/abort.js";
-import { keepAlive, letGo } from "../border/keep-alive.js";
-import { isDuration } from "../border/options.js";
-import { textOf } from "../border/text.js";
-import { callAt } from "../border/timer.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
+import { onAbort } from "../interop/abort.js";
+import { keepAlive, letGo } from "../interop/keep-alive.js";
+import { aDuration, isDuration } from "../interop/options.js";
+import { textOf } from "../interop/text.js";
+import { callAt } from "../interop/timer.js";
 import { timedOut, tookTooLong } from "../outcomes.js";
 import type { OperationContext } from "../types.js";
-import { carryVia } from "./protocol-context.js";
 
 /** Throws unless there is time left for work that is about to start. */
-export function refuseLate(operationId: string, deadline: number): void {
+export function assertInTime(operationId: string, deadline: number): void {
   if (typeof deadline !== "number" || Number.isNaN(deadline) || isDuration(deadline)) {
     throw invalid(
       `The deadline of the call of ${operationId} must be a time in milliseconds since 1970, not ` +
@@ -22,7 +21,21 @@ export function refuseLate(operationId: string, deadline: number): void {
   if (deadline <= Date.now()) throw timedOut(operationId, deadline, undefined);
 }
 
-/** Whether a deadline is still to come. One that is not is told where it counts: after access and input. */
+/** A copy of a context in which the caller's `timeout` is a deadline. It is stronger than `metadata.timeout`. */
+export function withTimeout(context: OperationContext): OperationContext {
+  const { metadata, deadline = Number.POSITIVE_INFINITY } = context;
+  const timeout = aDuration(context.timeout, "timeout") as number;
+  const copy: OperationContext = Object.create(
+    Object.getPrototypeOf(context),
+    Object.getOwnPropertyDescriptors(context),
+  );
+  delete copy.timeout;
+  copy.deadline = Math.min(deadline, Date.now() + timeout);
+  if (metadata?.timeout !== undefined) copy.metadata = { ...metadata, timeout };
+  return copy;
+}
+
+/** Whether a deadline is still to come. One that is not is reported after the checks of access and input. */
 export function isAhead(deadline: number | undefined): deadline is number {
   return typeof deadline === "number" && deadline > Date.now() && deadline !== Number.POSITIVE_INFINITY;
 }
@@ -37,10 +50,10 @@ export class DeadlineWatch {
   readonly #startedAt = Date.now();
   readonly #cancel: () => void;
   readonly #ignoreSignal: () => void;
-  /** The deadline has passed, and nobody had stopped the watch. */
+  /** Set when the deadline has passed before the watch was stopped. */
   expired: CallError | undefined;
 
-  /** Calls `onExpired` when the deadline passes; or `timeout` milliseconds, where they are what is watched. */
+  /** Calls `onExpired` when the deadline passes; or after `timeout` milliseconds, if they are given. */
   constructor(
     operationId: string,
     context: OperationContext,
@@ -64,15 +77,15 @@ export class DeadlineWatch {
     keepAlive(this);
   }
 
-  /** Whoever waits has an answer. */
+  /** The call has been answered. */
   stop(): void {
     this.#cancel();
     this.#ignoreSignal();
     letGo(this);
   }
 
-  /** What the caller is told about a failure. Work that the deadline ended says that it was aborted, or that its own time
-   * was up; what it knows about that is kept. */
+  /** The error that the caller gets for a failure. Work that the deadline ended says that it was aborted, or that its own time
+   * was up; the details of that are kept. */
   failure(error: unknown): unknown {
     if (!(error instanceof CallError)) return this.expired ?? error;
     const { ABORTED, TIMEOUT } = InfrastructureErrorCode;
@@ -90,50 +103,38 @@ export class DeadlineWatch {
   }
 }
 
-/** A copy with another signal. What the original computes when it is asked, the copy does too. */
+/** A copy with another signal. Getters of the original are getters of the copy. */
 export function withSignal(context: OperationContext, signal: AbortSignal): OperationContext {
-  const copy = Object.create(Object.getPrototypeOf(context), {
+  return Object.create(Object.getPrototypeOf(context), {
     ...Object.getOwnPropertyDescriptors(context),
     signal: { value: signal, writable: true, enumerable: true, configurable: true },
   }) as OperationContext;
-  carryVia(context, copy);
-  return copy;
 }
 
-/** How long work that ends itself may take for that. */
-const FAREWELL = 1_000;
+/** How long work that ends itself may take for that, in milliseconds. */
+const ABORT_GRACE_MS = 1_000;
 
 /**
- * Does work until the deadline. Where the handler `endsItself` once its signal is aborted, its own words are waited for,
- * because it knows more; any other is left to itself.
+ * Does work until the deadline of its context, or for `timeout` milliseconds. Where the handler `endsItself` once its signal is
+ * aborted, its own error is waited for, because it knows more; any other handler is abandoned.
  */
 export function withinDeadline<T>(
-  operationId: string,
-  context: OperationContext & { deadline: number },
-  endsItself: boolean,
-  work: (context: OperationContext) => Promise<T>,
-): Promise<T> {
-  return within(undefined, operationId, context, endsItself, work);
-}
-
-/** The same, with a time of its own in place of the deadline. */
-export function within<T>(
-  timeout: number | undefined,
   operationId: string,
   context: OperationContext,
   endsItself: boolean,
   work: (context: OperationContext) => Promise<T>,
+  timeout?: number,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    let farewell: NodeJS.Timeout | undefined;
+    let grace: NodeJS.Timeout | undefined;
     const onExpired = (error: CallError) => {
-      if (endsItself) farewell = setTimeout(reject, FAREWELL, error);
+      if (endsItself) grace = setTimeout(reject, ABORT_GRACE_MS, error);
       else reject(error);
     };
     const watch = new DeadlineWatch(operationId, context, onExpired, timeout);
     const end = () => {
       watch.stop();
-      clearTimeout(farewell);
+      clearTimeout(grace);
     };
     work(watch.context).then(
       (value) => {

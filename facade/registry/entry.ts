@@ -8,14 +8,17 @@ import { originalOf, type Validate, validatorOf } from "../schema/standard.js";
 import { isConverted, kindOf } from "../schema/typebox-kinds.js";
 import {
   type AccessControl,
+  type OperationContext,
   type OperationHandler,
   type OperationSpec,
   OperationType,
   type SubscriptionHandler,
 } from "../types.js";
-import { traitsOf } from "./handler-traits.js";
-import { CallGate } from "./limited.js";
+import type { CallOrigin } from "./call.js";
+import { CallGate } from "./call-gate.js";
+import { addTraits, traitsOf } from "./handler-traits.js";
 import type { Limiter } from "./limits.js";
+import type { CallKind } from "./observer-types.js";
 import { combinedRules, type EffectiveRules, frozenRules } from "./rules.js";
 
 export type AnyHandler = OperationHandler | SubscriptionHandler;
@@ -30,20 +33,25 @@ export type AnyHandler = OperationHandler | SubscriptionHandler;
  * const strict = new OperationRegistry({ output });
  * ```
  */
-export type OutputMode = "normalise" | "keep" | "off" | "strict";
+export type OutputMode = "normalise" | "normalize" | "keep" | "off" | "strict";
+
+/** Both spellings are one mode. */
+export function outputMode<T>(mode: T): Exclude<T, "normalize"> | "normalise" {
+  return mode === "normalize" ? "normalise" : (mode as Exclude<T, "normalize">);
+}
 
 /** The mode of a registry: one for all operations, or `"strict"` for handlers of the application's own and `"normalise"` for
  * imported ones, whose sources often send other things than they declare. */
-export type RegistryMode = OutputMode | "strict-own";
+export type RegistryMode = Exclude<OutputMode, "normalize"> | "strict-own";
 
 /** The checks of schemas that follow Standard Schema. */
-export interface OwnChecks {
+export interface StandardSchemas {
   readonly input: Validate | undefined;
   readonly output: Validate | undefined;
 }
 
 /** The schemas of a spec are TypeBox schemas by now; some were made of others, whose rules are the ones that count. */
-function ownChecks(spec: OperationSpec): OwnChecks | undefined {
+function standardSchemas(spec: OperationSpec): StandardSchemas | undefined {
   const [input, output] = SCHEMA_FIELDS.map((field) =>
     isLazySchema(spec, field) ? undefined : validatorOf(originalOf(spec[field])),
   );
@@ -62,6 +70,10 @@ export class Entry {
   handler: AnyHandler | undefined;
   /** What is called: the handler, or the handler behind its limits. */
   run: AnyHandler | undefined;
+  /** Whether a call has only the steps that every call has: see `Pipeline.execute`. */
+  isPlain = false;
+  /** Whether calls may need an approval. */
+  readonly isGated: boolean;
   /** The limits that calls go through, if there are any. */
   gate: CallGate | undefined;
   /** Those of the operation itself, and of the registry. */
@@ -73,7 +85,7 @@ export class Entry {
   prepared = false;
   #returned: { schema: CompiledSchema | undefined } | undefined;
   /** The sides that another library than TypeBox checks, if any. */
-  readonly own: OwnChecks | undefined;
+  readonly standard: StandardSchemas | undefined;
 
   constructor(
     id: string,
@@ -81,14 +93,16 @@ export class Entry {
     handler: AnyHandler | undefined,
     limiter?: Limiter | undefined,
     registryLimiter?: Limiter | undefined,
+    hasDecide = false,
   ) {
     this.id = id;
     this.spec = spec;
     this.#ownRules = frozenRules(spec.accessControl);
     this.rules = this.#ownRules;
-    this.own = ownChecks(spec);
+    this.standard = standardSchemas(spec);
     this.isSubscription = spec.type === OperationType.SUBSCRIPTION;
     this.isInternal = spec.visibility === "internal";
+    this.isGated = hasDecide || spec.approval === "always";
     this.limiter = limiter;
     this.#registryLimiter = registryLimiter;
     this.handler = undefined;
@@ -100,6 +114,12 @@ export class Entry {
   /** Calls go through the limits of the operation, of its source and of the registry, where there are such. */
   setHandler(handler: AnyHandler | undefined): void {
     this.handler = handler;
+    this.isPlain =
+      handler !== undefined &&
+      !this.isSubscription &&
+      this.standard === undefined &&
+      this.spec.uses === undefined &&
+      !this.isGated;
     const limiters = [this.limiter, traitsOf(handler).limiter, this.#registryLimiter].filter(
       (each) => each !== undefined,
     );
@@ -109,22 +129,35 @@ export class Entry {
       handler === undefined ? undefined : (this.gate?.around(handler, this.isSubscription) ?? handler);
   }
 
+  /** The handler behind the limits, with a check right before it. */
+  runAfter(check: () => void, handler = this.handler as AnyHandler): AnyHandler {
+    const { endsItself = false } = traitsOf(handler);
+    const checked = (input: unknown, context: OperationContext) => {
+      check();
+      return handler(input, context);
+    };
+    const chosen = addTraits(checked, { endsItself }) as AnyHandler;
+    return this.gate?.around(chosen, this.isSubscription) ?? chosen;
+  }
+
   /** Sets the rules that must hold as well as its own. */
   protect(added: readonly AccessControl[]): void {
     this.rules = combinedRules(this.#ownRules, added);
   }
 
-  /** Whether there is something to call in this way. */
-  isCallable(isSubscription: boolean, isServed: boolean): boolean {
+  /** Whether it can be called in this way, from there. */
+  isCallable(kind: CallKind, { isServed }: CallOrigin): boolean {
     return (
-      this.handler !== undefined && this.isSubscription === isSubscription && !(isServed && this.isInternal)
+      this.handler !== undefined &&
+      this.isSubscription === (kind === "subscription") &&
+      !(isServed && this.isInternal)
     );
   }
 
   /** Compiles the schemas: when the operation is first used, not when it is registered. */
   prepare(): void {
-    // An input that its own library checks is checked by nobody else.
-    if (this.own?.input === undefined) this.input = this.#compile(this.spec.inputSchema, "inputSchema");
+    // An input that its own library checks needs no other check.
+    if (this.standard?.input === undefined) this.input = this.#compile(this.spec.inputSchema, "inputSchema");
     this.output = this.#compile(this.spec.outputSchema, "outputSchema");
     this.prepared = true;
   }

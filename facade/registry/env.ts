@@ -1,3 +1,5 @@
+import type { ResponseEnvelope } from "../envelope.js";
+import type { CallError } from "../errors.js";
 import {
   aList,
   anObject,
@@ -6,14 +8,18 @@ import {
   isFunction,
   must,
   required,
-} from "../border/options.js";
-import type { ResponseEnvelope } from "../envelope.js";
-import type { CallError } from "../errors.js";
+} from "../interop/options.js";
 import type { EnvOf } from "../operation-types.js";
-import { type CallContext, type OperationContext, type OperationEnv, OperationType } from "../types.js";
+import {
+  type CallContext,
+  type OperationContext,
+  type OperationEnv,
+  type OperationSpec,
+  OperationType,
+} from "../types.js";
 import { isNear, namespaceNotFound, operationNotFound } from "./nearest.js";
 import { seenBy } from "./not-callable.js";
-import { isFromOutside } from "./protocol-context.js";
+import { isForOutside, markEnv } from "./origin.js";
 import type { OperationRegistry } from "./registry.js";
 
 /**
@@ -102,7 +108,26 @@ export function buildEnv<TOperations = any>(options: EnvOptions<TOperations>): E
     const callThis = visibility === "internal" ? callInternal : call;
     define(env[namespace] as OperationEnv[string], name, (input) => callThis(id, input));
   }
+  markEnv(env, context as OperationContext);
   return env as EnvOf<TOperations>;
+}
+
+/** The operations that another one declares to use. One that is not registered is an error when it is called. */
+export function usedEnv(
+  uses: Exclude<NonNullable<OperationSpec["uses"]>, true>,
+  context: OperationContext,
+  call: Call,
+): OperationEnv {
+  const env: OperationEnv = Object.create(null);
+  for (const [namespace, operations] of Object.entries(uses)) {
+    const functions: OperationEnv[string] = Object.create(null);
+    for (const name of Object.keys(operations)) {
+      define(functions, name, (input) => call(`${namespace}.${name}`, input));
+    }
+    define(env, namespace, functions);
+  }
+  markEnv(env, context);
+  return env;
 }
 
 /** Defined, not assigned: whether a name is there already is not to be asked. */
@@ -122,9 +147,9 @@ function namespaceObject(namespace: string, seen: () => readonly string[]): Oper
   });
 }
 
-/** The operations that a hint may name: a handler that serves somebody may pass the error on to them. */
+/** The operations that a hint may name: a handler may pass the error on to the caller that it serves. */
 function idsSeen(registry: OperationRegistry, context: OperationContext): string[] {
-  const isSeen = isFromOutside(context) ? seenBy(context) : () => true;
+  const isSeen = isForOutside(context) ? seenBy(context) : () => true;
   return Array.from(registry.entries())
     .filter(isSeen)
     .map(({ id }) => id);
@@ -155,7 +180,7 @@ function directly(registry: OperationRegistry, context: OperationContext, truste
   return (id, input) => registry.execute(id, input, { ...context, trusted });
 }
 
-/** Trust does not travel: on the other side the identity decides. Nor is the other side believed: the spec is known here. */
+/** Trust does not travel: on the other side the identity decides. The answer is checked here, where the spec is known. */
 function through(
   callMap: CallMap,
   registry: OperationRegistry,

@@ -1,6 +1,6 @@
 // Exceptions of handlers, whose messages callers do not see: the operator reads them in the log.
 
-import { messageOf, textOf } from "../border/text.js";
+import { messageOf, textOf } from "../interop/text.js";
 import { logImportant } from "../logging.js";
 
 interface Failed {

@@ -1,12 +1,12 @@
-// A stream that goes through limits: it holds its places from its first event, or the wait for it, to its end.
+// A stream that goes through limits: it holds its permit from its first event, or the wait for it, to its end.
 
-import { onAbort } from "../border/abort.js";
-import { DONE, EventIterator, type Step } from "../border/event-iterator.js";
-import { callAt } from "../border/timer.js";
+import { onAbort } from "../interop/abort.js";
+import { DONE, EventIterator, type Step } from "../interop/event-iterator.js";
+import { callAt } from "../interop/timer.js";
 import { tookTooLong } from "../outcomes.js";
 import type { OperationContext, SubscriptionHandler } from "../types.js";
+import type { CallGate, Permit } from "./call-gate.js";
 import { withSignal } from "./deadline.js";
-import type { CallGate, Place } from "./limited.js";
 import { asyncIteratorOf, noAsyncIterable } from "./stream-source.js";
 
 export class LimitedStream extends EventIterator<unknown> {
@@ -14,15 +14,15 @@ export class LimitedStream extends EventIterator<unknown> {
   readonly #handler: SubscriptionHandler;
   readonly #input: unknown;
   readonly #context: OperationContext;
-  /** Waits for a place no longer. */
+  /** Ends the wait for a permit. */
   #stopWaiting: (() => void) | undefined;
-  #place: Place | undefined;
+  #permit: Permit | undefined;
   #iterator: AsyncIterator<unknown> | undefined;
   #answer: IteratorResult<unknown> | undefined;
   /** The handler's generator is at its end, or has thrown. */
   #isEnded = false;
   #hasAnswered = false;
-  /** Where silence is limited: what tells the handler that it was too long. */
+  /** Where silence is limited: aborted when it was too long. */
   #controller: AbortController | undefined;
   #ignoreSignal: (() => void) | undefined;
   #cancelTimer: (() => void) | undefined;
@@ -43,32 +43,32 @@ export class LimitedStream extends EventIterator<unknown> {
   }
 
   protected override wait(): void {
-    if (this.#place !== undefined) {
-      this.#pull(this.#place);
+    if (this.#permit !== undefined) {
+      this.#pull(this.#permit);
       return;
     }
-    const place = this.#gate.enter(this.#context, (leave) => {
+    const permit = this.#gate.enter(this.#context, (leave) => {
       this.#stopWaiting = leave;
     });
-    if (place instanceof Promise) {
-      place.then(
+    if (permit instanceof Promise) {
+      permit.then(
         (granted) => this.#open(granted),
         (error) => this.fail(error),
       );
     } else {
-      this.#open(place);
+      this.#open(permit);
     }
   }
 
-  #open(place: Place): void {
+  #open(permit: Permit): void {
     this.#stopWaiting = undefined;
-    this.#place = place;
+    this.#permit = permit;
     if (this.isOver) {
-      place.leave();
+      permit.leave();
       return;
     }
     try {
-      const source: unknown = place.run(() => this.#handler(this.#input, this.#watched()));
+      const source: unknown = permit.run(() => this.#handler(this.#input, this.#handlerContext()));
       const iterator = asyncIteratorOf(source);
       if (iterator === undefined) throw noAsyncIterable(this.#gate.id, source);
       this.#iterator = iterator;
@@ -76,11 +76,10 @@ export class LimitedStream extends EventIterator<unknown> {
       this.#onError(error);
       return;
     }
-    this.#pull(place);
+    this.#pull(permit);
   }
 
-  /** What the handler gets. */
-  #watched(): OperationContext {
+  #handlerContext(): OperationContext {
     if (this.#gate.timeout === undefined) return this.#context;
     const { signal } = this.#context;
     const controller = new AbortController();
@@ -90,14 +89,14 @@ export class LimitedStream extends EventIterator<unknown> {
     return withSignal(this.#context, controller.signal);
   }
 
-  #pull(place: Place): void {
+  #pull(permit: Permit): void {
     const { timeout } = this.#gate;
     if (timeout !== undefined) {
       this.#cancelTimer = callAt(Date.now() + timeout, () => this.#wasSilent(timeout), true);
     }
     try {
       const iterator = this.#iterator as AsyncIterator<unknown>;
-      Promise.resolve(place.run(() => iterator.next())).then(this.#onAnswer, this.#onError);
+      Promise.resolve(permit.run(() => iterator.next())).then(this.#onAnswer, this.#onError);
     } catch (error) {
       this.#onError(error);
     }
@@ -105,7 +104,7 @@ export class LimitedStream extends EventIterator<unknown> {
 
   #wasSilent(timeout: number): void {
     const error = tookTooLong(this.#gate.id, timeout);
-    this.#place?.judge(error);
+    this.#permit?.judge(error);
     this.#controller?.abort(error);
     this.fail(error);
   }
@@ -113,7 +112,7 @@ export class LimitedStream extends EventIterator<unknown> {
   readonly #onAnswer = (answer: IteratorResult<unknown>): void => {
     this.#cancelTimer?.();
     if (answer.done === true) this.#end();
-    else if (!this.#hasAnswered) this.#place?.works();
+    else if (!this.#hasAnswered) this.#permit?.works();
     this.#hasAnswered = true;
     if (this.isOver) return;
     this.#answer = answer;
@@ -124,22 +123,22 @@ export class LimitedStream extends EventIterator<unknown> {
     this.#cancelTimer?.();
     this.#isEnded = true;
     this.#ignoreSignal?.();
-    this.#place?.failed(error);
+    this.#permit?.failed(error);
     this.fail(error);
   };
 
   #end(): void {
     this.#isEnded = true;
     this.#ignoreSignal?.();
-    this.#place?.leave();
+    this.#permit?.leave();
   }
 
-  /** The handler may take long to end: its place is given back without it. */
+  /** The handler may take long to end: its permit is given back before. */
   protected override async close(): Promise<void> {
     this.#cancelTimer?.();
     this.#stopWaiting?.();
     if (this.#isEnded || this.#iterator === undefined) return;
-    this.#place?.abandon();
+    this.#permit?.abandon();
     try {
       await this.#iterator.return?.();
     } finally {

@@ -1,6 +1,14 @@
 // Limits on calls, as users write them, and the native limiters that hold them (`crates/operations-core/src/limits/`).
 
-import { aCount, aDuration, aSize, checkedOptions, type Fields, group, required } from "../border/options.js";
+import {
+  aCount,
+  aDuration,
+  aSize,
+  checkedOptions,
+  type Fields,
+  group,
+  required,
+} from "../interop/options.js";
 import type { Limiter as NativeLimiter } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 
@@ -101,8 +109,8 @@ export interface LimitStats {
 export interface RegistryStats {
   /** One entry for each set of limits that applies to calls of this registry. The registry's own entry comes first. */
   limits: LimitStats[];
-  /** Calls that were done without JavaScript and not told to listeners, because JavaScript was too busy to take the reports. Decisions
-   * about access are always told. */
+  /** Calls that were done without JavaScript and not reported to listeners, because JavaScript was too busy to take the reports.
+   * Access decisions are always reported. */
   unreported: number;
 }
 
@@ -168,7 +176,7 @@ export function operationLimiter(
   return before?.settings === made.settings ? before : made;
 }
 
-/** The limiter of an adapter; nothing where none is wanted. */
+/** The limiter of an adapter; `undefined` without limits. */
 export function adapterLimiter(
   name: string,
   { limits, breaker }: { readonly limits?: CallLimits; readonly breaker?: CircuitBreaker },

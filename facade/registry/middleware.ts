@@ -1,17 +1,28 @@
-// The way of a call through the middleware of a registry.
+// How a call passes through the middleware of a registry.
 
-import { kindOf } from "../border/text.js";
 import { isResponseEnvelope, type ResponseEnvelope } from "../envelope.js";
 import { type CallError, failed } from "../errors.js";
+import { kindOf } from "../interop/text.js";
 import type { OperationContext } from "../types.js";
-import { alwaysEnforceAccess, carryVia, isFromOutside } from "./protocol-context.js";
-import type { Middleware, MiddlewareAnswer, MiddlewareCall, MiddlewareNext } from "./watch-types.js";
+import type { Call } from "./call.js";
+import type { Entry } from "./entry.js";
+import type { Middleware, MiddlewareAnswer, MiddlewareCall, MiddlewareNext } from "./observer-types.js";
+import { replaceContext } from "./origin.js";
 
-/** Does what is left to do when every middleware has let a call pass. */
+/** Runs the rest of a call, after the last middleware. */
 export type Innermost = (input: unknown, context: OperationContext) => Promise<MiddlewareAnswer>;
 
-/** Sends a call through the middleware, the first one first. */
-export function through(
+/** A call, as middleware sees it. */
+export function asMiddlewareCall(
+  { id, kind, input, context, origin }: Call,
+  { spec }: Entry,
+): MiddlewareCall {
+  const { isServed, via } = origin;
+  return { operationId: id, operation: spec, kind, isServed, input, context, ...(via && { via }) };
+}
+
+/** Passes a call through the middleware, the first one first. */
+export function passThrough(
   middleware: readonly Middleware[],
   call: MiddlewareCall,
   innermost: Innermost,
@@ -35,36 +46,18 @@ function changed(call: MiddlewareCall, changes: Parameters<MiddlewareNext>[0]): 
   return {
     ...call,
     ...("input" in changes && { input: changes.input }),
-    ...(context !== undefined && { context: inPlaceOf(call.context, context) }),
+    ...(context !== undefined && { context: replaceContext(call.context, context) }),
   };
 }
 
-/** A context that a middleware has made. A call that came from outside stays one: no context makes it trusted. */
-function inPlaceOf(before: OperationContext, given: OperationContext): OperationContext {
-  if (given === before) return given;
-  let context = given;
-  if (isFromOutside(before)) {
-    if (given.trusted !== undefined && before.trusted !== true) {
-      const { trusted: _, ...rest } = given;
-      context = rest;
-    }
-    if (!alwaysEnforceAccess(context)) {
-      context = { ...context };
-      alwaysEnforceAccess(context);
-    }
-  }
-  carryVia(before, context);
-  return context;
-}
-
-/** What a middleware answered a call with; throws unless that is an envelope. */
-export function envelopeFrom(operationId: string, answer: unknown): ResponseEnvelope {
+/** The answer of a middleware to a call; throws unless it is an envelope. */
+export function assertEnvelope(operationId: string, answer: unknown): ResponseEnvelope {
   if (isResponseEnvelope(answer)) return answer;
   throw oddAnswer(operationId, answer, "an envelope");
 }
 
-/** What a middleware answered a subscription with; throws unless that is a stream. */
-export function streamFrom(operationId: string, answer: unknown): AsyncIterator<unknown> {
+/** The answer of a middleware to a subscription; throws unless it is a stream. */
+export function assertStream(operationId: string, answer: unknown): AsyncIterator<unknown> {
   const make: unknown = Object(answer)[Symbol.asyncIterator];
   if (typeof make === "function") return make.call(answer) as AsyncIterator<unknown>;
   throw oddAnswer(operationId, answer, "an async iterable of envelopes");

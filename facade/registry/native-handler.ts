@@ -1,4 +1,4 @@
-// Handlers whose work needs no JavaScript: which they are, and how the native registry is told to do it.
+// Handlers whose work needs no JavaScript: which they are, and how the native registry does it.
 
 import type { NativeRegistry, Schema } from "../native-binding.js";
 import type { OperationSpec } from "../types.js";
@@ -25,14 +25,14 @@ export interface NativeWork {
   request?(): string;
 }
 
-const looks = new Set<() => void>();
+const refreshers = new Set<() => void>();
 
-/** Has something looked at, now and then, that JavaScript may have changed and native work depends on. */
-export function lookNowAndThen(look: () => void): void {
-  looks.add(look);
+/** Adds a function that reports to native code what JavaScript may have changed, such as a global `fetch`. */
+export function onNativeRefresh(refresh: () => void): void {
+  refreshers.add(refresh);
 }
 
 /** Called wherever calls that may be served natively pass through JavaScript anyway. */
-export function lookAround(): void {
-  for (const look of looks) look();
+export function refreshNativeState(): void {
+  for (const refresh of refreshers) refresh();
 }

@@ -1,13 +1,13 @@
-// What the native side tells of calls that it has done without JavaScript, in batches
+// Reports of calls that the native side has done without JavaScript, in batches
 // (`crates/operations-core/src/registry/reports.rs`, `watched.rs`).
 
-import type { TraceContext } from "../border/trace.js";
 import { CallError } from "../errors.js";
+import type { TraceContext } from "../interop/trace.js";
 import { unmetRule } from "./audit.js";
-import type { Via } from "./protocol-context.js";
-import type { AccessReport, CallReport } from "./watch-types.js";
+import type { Via } from "./call.js";
+import type { AccessReport, CallReport } from "./observer-types.js";
 
-/** What can be told, as the native side counts it. */
+/** What can be reported, as bits. */
 export const WANTS = { calls: 1, denials: 2, grants: 4, spans: 8, traces: 16, sampling: 32 } as const;
 
 /** What spans are made of, beside the report. Their ids are chosen already: what the call sent on has named its parent. */
@@ -32,56 +32,57 @@ export interface NativeSpans {
   readonly hasData?: boolean;
 }
 
-interface ToldError {
+interface ReportedError {
   readonly code: string;
   readonly message: string;
   readonly details?: unknown;
 }
 
-/** What is the same of everything that is told here, or follows from what is told. */
+/** What is the same in every report. */
 type Known = "isServed" | "isNative";
 
-interface ToldDecision extends Omit<AccessReport, Known | "isGranted" | "rule" | "reason"> {
+interface ReportedDecision extends Omit<AccessReport, Known | "isGranted" | "rule" | "reason"> {
   readonly rule?: string;
-  readonly error?: ToldError;
+  readonly error?: ReportedError;
 }
 
-interface ToldCall extends Omit<CallReport, Known | "outcome" | "code" | "error"> {
+interface ReportedCall extends Omit<CallReport, Known | "outcome" | "code" | "error"> {
   readonly isToolError?: true;
-  readonly error?: ToldError;
+  readonly error?: ReportedError;
 }
 
-type Told =
-  | [kind: 0, decision: ToldDecision]
-  | [kind: 1, call: ToldCall, spans?: Omit<NativeSpans, "startedAt">];
+type Report =
+  | [kind: 0, decision: ReportedDecision]
+  | [kind: 1, call: ReportedCall, spans?: Omit<NativeSpans, "startedAt">];
 
-/** Those who are told. */
-interface Listening {
+interface ReportListener {
   decided(report: AccessReport): void;
   endedNatively(report: CallReport, spans: NativeSpans | undefined): void;
 }
 
-/** Hands the reports of a batch out. */
-export function tellReports(batch: string, listening: Listening): { dropped: number; hasMore: boolean } {
-  const [dropped, more, ...all] = JSON.parse(batch) as [number, number, ...Told[]];
-  for (const told of all) {
-    if (told[0] === 0) {
-      listening.decided(decisionOf(told[1]));
+export function deliverReports(
+  batch: string,
+  listener: ReportListener,
+): { dropped: number; hasMore: boolean } {
+  const [dropped, more, ...all] = JSON.parse(batch) as [number, number, ...Report[]];
+  for (const report of all) {
+    if (report[0] === 0) {
+      listener.decided(decisionOf(report[1]));
     } else {
-      const [, call, spans] = told;
-      listening.endedNatively(reportOf(call), spans && { ...spans, startedAt: call.startedAt });
+      const [, call, spans] = report;
+      listener.endedNatively(reportOf(call), spans && { ...spans, startedAt: call.startedAt });
     }
   }
   return { dropped, hasMore: more === 1 };
 }
 
-function decisionOf({ rule, error, ...rest }: ToldDecision): AccessReport {
+function decisionOf({ rule, error, ...rest }: ReportedDecision): AccessReport {
   const given = { ...rest, isServed: true, isNative: true };
   if (error === undefined) return { ...given, isGranted: true, rule: rule as string };
   return { ...given, isGranted: false, rule: unmetRule(errorOf(error)), reason: error.message };
 }
 
-function reportOf({ isToolError, error, ...rest }: ToldCall): CallReport {
+function reportOf({ isToolError, error, ...rest }: ReportedCall): CallReport {
   return {
     ...rest,
     startedAt: Math.floor(rest.startedAt),
@@ -93,6 +94,6 @@ function reportOf({ isToolError, error, ...rest }: ToldCall): CallReport {
   };
 }
 
-function errorOf({ code, message, details }: ToldError): CallError {
+function errorOf({ code, message, details }: ReportedError): CallError {
   return new CallError(code, message, details);
 }

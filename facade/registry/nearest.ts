@@ -1,10 +1,10 @@
-// Operations that are not there, and the id that somebody probably meant.
+// Operations that are not registered, and the id that was probably meant.
 
-import { nearestName } from "../border/nearest-name.js";
-import { nameOf } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { nearestName } from "../interop/nearest-name.js";
+import { nameOf } from "../interop/text.js";
 
-/** What is longer is no name that somebody has typed. */
+/** What is longer was not typed by a person. */
 const MAX_NAME = 100;
 
 /** There is no such operation; of those that the caller may know about, one may be near. */

@@ -3,31 +3,30 @@
 import { isShownTo } from "../access.js";
 import { CallError, failed, InfrastructureErrorCode } from "../errors.js";
 import { type OperationContext, OperationType } from "../types.js";
+import type { Call } from "./call.js";
 import type { Entry } from "./entry.js";
 import { operationNotFound } from "./nearest.js";
-import { isFromOutside } from "./protocol-context.js";
+import { isForOutside } from "./origin.js";
 
-/** Why an operation cannot be called this way. Somebody from outside is not told about operations that they may not call,
- * neither by their own call (`isServed`) nor by one that a handler makes for them. */
+/** Why an operation cannot be called this way. A caller from outside learns nothing of operations that it may not call,
+ * neither from its own call nor from one that a handler makes for it. */
 export function notCallable(
-  entries: Iterable<Entry>,
-  entry: Entry | undefined,
-  id: unknown,
-  context: OperationContext,
-  isServed: boolean,
+  entries: ReadonlyMap<string, Entry>,
+  { id, context, origin: { isServed } }: Call,
 ): CallError {
+  const entry = entries.get(id);
   if (entry !== undefined && !(isServed && entry.isInternal)) {
     return entry.handler === undefined ? noHandler(entry) : wrongWay(entry);
   }
-  const isSeen = isServed || isFromOutside(context) ? seenBy(context) : () => true;
-  const seen = Array.from(entries).filter(isSeen);
+  const isSeen = isServed || isForOutside(context) ? seenBy(context) : () => true;
+  const seen = Array.from(entries.values()).filter(isSeen);
   return operationNotFound(
     id,
     seen.map((each) => each.id),
   );
 }
 
-/** What somebody from outside may be told about. */
+/** The operations that a caller from outside may see. */
 export function seenBy({ identity }: OperationContext): (entry: Entry) => boolean {
   return ({ isInternal, rules }) => !isInternal && isShownTo(identity, () => rules);
 }

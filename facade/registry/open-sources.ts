@@ -1,17 +1,17 @@
-// Sources that carry credentials while anybody may call their operations: whoever offers such to others is told, once.
+// A warning, once for each source, where operations are served that use credentials and require nothing of their callers.
 
 import { logImportant } from "../logging.js";
 import type { Entry } from "./entry.js";
 import { traitsOf } from "./handler-traits.js";
 import { type EffectiveRules, eachRule } from "./rules.js";
 
-const told = new WeakSet<object>();
+const warned = new WeakSet<object>();
 
-/** Called for each operation that is offered to others. */
-export function tellIfOpen(id: string, handler: object | undefined, rules: EffectiveRules): void {
+/** Called for each operation that is served. */
+export function warnIfOpen(id: string, handler: object | undefined, rules: EffectiveRules): void {
   const source = traitsOf(handler).credentials;
-  if (source === undefined || told.has(source) || requiresSomething(rules)) return;
-  told.add(source);
+  if (source === undefined || warned.has(source) || requiresSomething(rules)) return;
+  warned.add(source);
   logImportant(
     "warn",
     "access",
@@ -20,10 +20,10 @@ export function tellIfOpen(id: string, handler: object | undefined, rules: Effec
   );
 }
 
-/** The same for whatever a registry has to offer now. */
-export function tellOfOpenSources(registry: { entries(): Iterable<Entry> }): void {
+/** The same for all operations of a registry. */
+export function warnAboutOpenSources(registry: { entries(): Iterable<Entry> }): void {
   for (const { id, handler, isInternal, rules } of registry.entries()) {
-    if (!isInternal) tellIfOpen(id, handler, rules);
+    if (!isInternal) warnIfOpen(id, handler, rules);
   }
 }
 

@@ -1,12 +1,13 @@
 // From what a handler produced to what the caller gets: detect, wrap, normalise, check.
 
 import { isResponseEnvelope, localEnvelope, type ResponseEnvelope } from "../envelope.js";
-import { CallError, failed, invalid } from "../errors.js";
+import { CallError, failed } from "../errors.js";
 import type { CompiledSchema, NormaliseNote } from "../schema/compiled.js";
+import { validationError } from "../schema/validation.js";
 import type { OperationSpec } from "../types.js";
-import { isAsSent, isNoted } from "./as-sent.js";
-import type { Entry, OutputMode, RegistryMode } from "./entry.js";
+import { type Entry, type OutputMode, outputMode, type RegistryMode } from "./entry.js";
 import { traitsOf } from "./handler-traits.js";
+import { isAsSent, isNoted } from "./response-marks.js";
 import { LEFT, MISMATCH, warnAboutOutput } from "./warnings.js";
 
 /** Makes the envelope of a result. It throws in `strict` mode alone: elsewhere what cannot be made right is kept, noted
@@ -24,8 +25,8 @@ export function envelopeOf(entry: Entry, result: unknown, registryMode: Registry
   }
 }
 
-/** An answer that somebody else has given to a call of an operation whose spec is known here. It is held against the spec, and
- * not changed: what is wrong with it is noted, or, in `strict` mode, refused. */
+/** The answer of a peer to a call of an operation whose spec is known here. It is checked against the spec, and not
+ * changed: what is wrong with it is noted, or, in `strict` mode, refused. */
 export function answerOf(
   entry: Entry,
   envelope: ResponseEnvelope,
@@ -48,7 +49,7 @@ export function answerOf(
   }
 }
 
-/** The value's own code threw, or it is too deep or too large to be looked at; or it was refused. */
+/** The value's own code threw, or it is too deep or too large to be read; or it was refused. */
 export function failedCheck(
   entry: Entry,
   envelope: ResponseEnvelope,
@@ -68,12 +69,9 @@ class Refusal {
   constructor(readonly error: CallError) {}
 }
 
-/** What the caller is told when nothing may be made up. Worded as in `crates/operations-core/src/registry/output.rs`. */
+/** The error of `strict` mode, where nothing may be made up. Worded as in `crates/operations-core/src/registry/output.rs`. */
 export function refusal(entry: Entry, envelope: ResponseEnvelope, errors: readonly NormaliseNote[]): Refusal {
-  const lines = errors.map(({ path, message }) => `  - ${path}: ${message}`).join("\n");
-  return new Refusal(
-    invalid(`Validation failed for output of operation ${entry.id}:\n${lines}`, { errors, envelope }),
-  );
+  return new Refusal(validationError(errors, `output of operation ${entry.id}`, { envelope }));
 }
 
 /** The result in an envelope, if it is not in one. In `strict` mode a response of an undeclared type is refused. */
@@ -99,7 +97,7 @@ function undeclared(entry: Entry, envelope: ResponseEnvelope): CallError {
   });
 }
 
-/** What throws when it is looked at is no envelope. */
+/** A value that throws when it is read is not an envelope. */
 function isEnvelope(result: unknown): result is ResponseEnvelope {
   try {
     return isResponseEnvelope(result);
@@ -137,15 +135,17 @@ function shaped(
 }
 
 /** What happens to the outputs of an operation. */
-export function modeOf(entry: Entry, registryMode: RegistryMode): OutputMode {
+export function modeOf(entry: Entry, registryMode: RegistryMode): Mode {
   const mode = ownMode(entry.spec) ?? registryMode;
   if (mode !== "strict-own") return mode;
   return entry.handler === undefined || traitsOf(entry.handler).isImported === true ? "normalise" : "strict";
 }
 
+type Mode = Exclude<OutputMode, "normalize">;
+
 /** What an operation says about its own outputs. */
-export function ownMode(spec: OperationSpec): OutputMode | undefined {
-  const own = spec._meta?.output;
+export function ownMode(spec: OperationSpec): Mode | undefined {
+  const own = outputMode(spec._meta?.output);
   return own === "normalise" || own === "keep" || own === "off" || own === "strict" ? own : undefined;
 }
 

@@ -1,36 +1,15 @@
-// What becomes of an operation when it is registered, and when it is handed out again.
+// From an operation to its registered form, and back.
 
-import { messageOf } from "../border/text.js";
 import { invalid } from "../errors.js";
+import { messageOf } from "../interop/text.js";
 import { defaultAdapter, fromStandard, type SchemaAdapter } from "../schema/adapters.js";
 import { isTypeBoxSchema } from "../schema/guards.js";
 import { copyOf, isLazySchema, SCHEMA_FIELDS } from "../schema/lazy.js";
 import { rememberOriginal, type SchemaMode, validatorOf } from "../schema/standard.js";
 import { schemaNode } from "../schema/typebox-kinds.js";
 import type { AnySchema } from "../schema-types.js";
-import type {
-  OperationContext,
-  OperationDraft,
-  OperationHandler,
-  OperationSpec,
-  OperationType,
-  SubscriptionHandler,
-} from "../types.js";
+import type { OperationHandler, OperationSpec, SubscriptionHandler } from "../types.js";
 import type { AnyHandler, Entry } from "./entry.js";
-
-/**
- * What `register` takes: what `defineOperation` takes. Only where the type of operation is not known, as with what
- * `get` and the adapters return, may there be no handler.
- */
-export type Registrable<
-  TType extends OperationType,
-  TInput extends AnySchema,
-  TOutput extends AnySchema,
-  TContext extends OperationContext,
-> = [OperationType] extends [TType]
-  ? Omit<OperationDraft<string, string, TType, TInput, TOutput, TContext>, "handler"> &
-      Partial<Pick<OperationDraft<string, string, TType, TInput, TOutput, TContext>, "handler">>
-  : OperationDraft<string, string, TType, TInput, TOutput, TContext>;
 
 /**
  * An operation as `get` and `list` return it.
@@ -38,7 +17,7 @@ export type Registrable<
  * @example
  * ```ts
  * const operation: RegisteredOperation | undefined = registry.get("demo.greet");
- * if (operation?.handler === undefined) console.log("nobody does the work");
+ * if (operation?.handler === undefined) console.log("no handler yet");
  * ```
  */
 export type RegisteredOperation = OperationSpec & { handler?: OperationHandler | SubscriptionHandler };
@@ -56,7 +35,7 @@ export function refuseCollision(id: string, spec: OperationSpec, present: Operat
 }
 
 /** Copies of the spec, whose schemas are not made by it, and of the handler. */
-export function apart(operation: RegisteredOperation): {
+export function splitOperation(operation: RegisteredOperation): {
   handler: AnyHandler | undefined;
   spec: OperationSpec;
 } {
@@ -67,7 +46,7 @@ export function apart(operation: RegisteredOperation): {
   return { handler, spec: copyOf(copy) };
 }
 
-export function together({ spec, handler }: Entry): RegisteredOperation {
+export function toRegistered({ spec, handler }: Entry): RegisteredOperation {
   const operation: RegisteredOperation = copyOf(spec);
   if (handler !== undefined) operation.handler = handler;
   return operation;
@@ -99,7 +78,7 @@ function adaptedSchema(
   }
 }
 
-/** The schema as a TypeBox schema; one that its own library checks can be asked for that. */
+/** The schema as a TypeBox schema; one that its own library checks keeps that check. */
 function toTypeBox(
   schema: unknown,
   mode: SchemaMode,
@@ -113,7 +92,7 @@ function toTypeBox(
     const converted = convert === undefined ? fromStandard(schema, mode) : convert.toTypeBox(schema, mode);
     return isTypeBoxSchema(converted) ? rememberOriginal(converted, schema) : converted;
   } catch (error) {
-    // Nobody outside sees it, so nobody needs its JSON Schema.
+    // It is not shown outside, so its JSON Schema is not needed.
     if (visibility === "internal") return rememberOriginal(schemaNode("Unknown"), schema) as never;
     throw error;
   }

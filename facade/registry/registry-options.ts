@@ -8,8 +8,10 @@ import {
   type Fields,
   must,
   oneOf,
-} from "../border/options.js";
+} from "../interop/options.js";
 import type { SchemaAdapter } from "../schema/adapters.js";
+import type { ApprovalOptions } from "./approval-types.js";
+import { approvalOptions } from "./approvals.js";
 import type { CustomAuth } from "./authorise.js";
 import type { OutputMode } from "./entry.js";
 import { type CallLimits, callLimits } from "./limits.js";
@@ -47,6 +49,8 @@ export interface RegistryOptions {
   spill?: SpillOptions;
   /** Limits for all calls of the registry together. Operations and importers may have limits of their own. */
   limits?: CallLimits;
+  /** Which calls need a person, who decides, and where that is stored. */
+  approvals?: ApprovalOptions;
 }
 
 const FIELDS: Fields<RegistryOptions> = {
@@ -58,9 +62,10 @@ const FIELDS: Fields<RegistryOptions> = {
     return value;
   },
   trustDirectCalls: aBoolean,
-  output: oneOf("normalise", "keep", "off", "strict"),
+  output: oneOf("normalise", "normalize", "keep", "off", "strict"),
   spill: aSpill,
   limits: callLimits,
+  approvals: approvalOptions,
 };
 
 /** Throws where an option is not what it has to be. */

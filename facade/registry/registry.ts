@@ -1,10 +1,19 @@
-import { aFunction, aName, oneOf, optionOf } from "../border/options.js";
-import { type IdPattern, patternOf } from "../border/pattern.js";
-import { nameOf } from "../border/text.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import { checkedRules } from "../imported-access.js";
-import type { CallId, OperationById, Query, Signature, StreamId, Subscription } from "../operation-types.js";
+import { aFunction, aName, oneOf } from "../interop/options.js";
+import { type IdPattern, patternOf } from "../interop/pattern.js";
+import { nameOf } from "../interop/text.js";
+import { logger } from "../logging.js";
+import type {
+  CallId,
+  Literal,
+  OperationById,
+  Query,
+  Signature,
+  StreamId,
+  Subscription,
+} from "../operation-types.js";
 import { defaultAdapter, type SchemaAdapter } from "../schema/adapters.js";
 import { copyOf } from "../schema/lazy.js";
 import type { AnySchema } from "../schema-types.js";
@@ -12,44 +21,43 @@ import type {
   AccessControl,
   AnyOperation,
   CallContext,
+  HandlerlessDraft,
   OperationContext,
+  OperationDraft,
   OperationHandler,
   OperationSpec,
   OperationType,
   SubscriptionHandler,
+  Uses,
 } from "../types.js";
-import { admit, refuseEnded } from "./admit.js";
-import { accessReport, type Decision, told } from "./audit.js";
-import { authorise, type CustomAuth, holdsScopes, identityIn } from "./authorise.js";
-import { assertMayReplace } from "./claims.js";
-import { isAhead, refuseLate, withinDeadline } from "./deadline.js";
-import { type AnyHandler, Entry, type RegistryMode } from "./entry.js";
-import { traitsOf } from "./handler-traits.js";
+import { ApprovalGate } from "./approval-gate.js";
+import type { Approval } from "./approval-types.js";
+import { ApprovalRequests, type Approvals } from "./approvals.js";
+import { personReport } from "./audit.js";
+import type { CallOrigin } from "./call.js";
+import { withTimeout } from "./deadline.js";
+import { type AnyHandler, Entry, outputMode, type RegistryMode } from "./entry.js";
+import { assertMayReplace } from "./id-ownership.js";
 import { Limiter, operationLimiter, type RegistryStats } from "./limits.js";
-import { NativeTwin } from "./native-twin.js";
-import { notCallable } from "./not-callable.js";
-import { answerOf, envelopeOf } from "./output.js";
-import { admitWithOwnChecks, callWithOwnChecks, ownStream } from "./own-checks.js";
-import { granted, isFromOutside, type Manner, WITHIN, within } from "./protocol-context.js";
+import { NativeMirror } from "./native-mirror.js";
+import type { AccessReport, Middleware, RegistryEvents } from "./observer-types.js";
+import { type Observer, Observers } from "./observers.js";
+import { beginTrackingOrigin } from "./origin.js";
+import { answerOf } from "./output.js";
+import { Pipeline } from "./pipeline.js";
 import {
   adapted,
-  apart,
   type RegisteredOperation,
-  type Registrable,
   refuseCollision,
-  together,
+  splitOperation,
+  toRegistered,
 } from "./registration.js";
 import { type RegistryOptions, registryOptions } from "./registry-options.js";
 import { frozenRules } from "./rules.js";
 import { assertHandler, assertSpec, operationId } from "./spec-check.js";
-import { handlerOf, inFiles, spillsOf, then } from "./spilling.js";
 import { Spills } from "./spills.js";
-import { subscribe } from "./subscribe.js";
-import { isTold } from "./told.js";
-import { NOBODY, type Observer, Watch } from "./watch.js";
-import type { AccessReport, Middleware, RegistryEvents } from "./watch-types.js";
-import { watchedCall } from "./watched-call.js";
 
+const log = logger("registry");
 const anEvent = oneOf("call", "denied", "registered", "unregistered");
 
 /**
@@ -68,20 +76,21 @@ export class OperationRegistry<TOperations = any> {
   declare readonly "~operations": TOperations;
   readonly #entries = new Map<string, Entry>();
   /** The same operations on the native side, once they are served. */
-  #twin: NativeTwin | undefined;
+  #twin: NativeMirror | undefined;
   readonly #adapter: SchemaAdapter | undefined;
-  readonly #customAuth: Record<string, CustomAuth>;
-  readonly #trustDirectCalls: boolean;
+  readonly #pipeline: Pipeline;
   readonly #output: RegistryMode;
   readonly #spills: Spills | undefined;
   /** Every call of this registry goes through these limits. */
   readonly #limiter: Limiter | undefined;
+  /** Calls that need a person. */
+  readonly approvals: Approvals;
+  /** Whether every call is decided by a function of the application. */
+  readonly #hasDecide: boolean;
   #revision = 0;
   readonly #changed = new Set<() => void>();
   /** What `protect` added. */
   readonly #protections = new Set<Protection>();
-  /** Those who watch, while there are any. */
-  #watch: Watch | undefined;
 
   constructor(options?: RegistryOptions);
   /** @internal */
@@ -90,10 +99,24 @@ export class OperationRegistry<TOperations = any> {
     const checked = registryOptions(options);
     const { schemaAdapter } = checked;
     this.#adapter = schemaAdapter === defaultAdapter ? undefined : schemaAdapter;
-    this.#customAuth = { ...checked.customAuth };
-    this.#trustDirectCalls = checked.trustDirectCalls === true;
-    this.#output = checked.output ?? defaultOutput;
+    this.#output = outputMode(checked.output) ?? defaultOutput;
     this.#spills = Spills.of(checked.spill);
+    const trustDirectCalls = checked.trustDirectCalls === true;
+    if (trustDirectCalls) beginTrackingOrigin();
+    const { decide } = checked.approvals ?? {};
+    this.#hasDecide = decide !== undefined;
+    const approvals = new ApprovalRequests(checked.approvals ?? {}, (approval) =>
+      this.#decidedByPerson(approval),
+    );
+    this.approvals = approvals;
+    this.#pipeline = new Pipeline(this.#entries, {
+      approvals: new ApprovalGate(approvals, decide, () => this.#pipeline.observers),
+      customAuth: { ...checked.customAuth },
+      trustDirectCalls,
+      output: this.#output,
+      spills: this.#spills,
+      registry: this,
+    });
     this.#limiter = checked.limits && new Limiter("registry", "", checked.limits);
   }
 
@@ -103,7 +126,16 @@ export class OperationRegistry<TOperations = any> {
     TInput extends AnySchema,
     TOutput extends AnySchema,
     TContext extends OperationContext = OperationContext,
-  >(operation: Registrable<TType, TInput, TOutput, TContext>): void {
+    TUses extends Uses = never,
+    TLiteral extends Literal = never,
+  >(
+    operation: HandlerlessDraft<string, string, TType, TInput, TOutput, TUses> & {
+      handler?:
+        | OperationDraft<string, string, TType, TInput, TOutput, TContext, TUses, TLiteral>["handler"]
+        | undefined;
+      // What `get` and the adapters return, whose type of operation is not known, may have none.
+    } & ([OperationType] extends [TType] ? unknown : { handler: unknown }),
+  ): void {
     this.#register(operation);
   }
 
@@ -114,7 +146,7 @@ export class OperationRegistry<TOperations = any> {
 
   #register(operation: unknown): void {
     if (typeof operation !== "object" || operation === null) assertSpec(operation);
-    const { handler, spec } = apart(operation as RegisteredOperation);
+    const { handler, spec } = splitOperation(operation as RegisteredOperation);
     const id = operationId(spec);
     assertMayReplace(id, handler, this.#entries.get(id));
     this.#add(spec, handler);
@@ -130,7 +162,7 @@ export class OperationRegistry<TOperations = any> {
 
   /** Registers a spec. A handler that is already registered stays. */
   registerSpec(spec: AnyOperation): void {
-    const { handler, spec: bare } = apart(spec as RegisteredOperation);
+    const { handler, spec: bare } = splitOperation(spec as RegisteredOperation);
     const id = operationId(bare);
     const present = this.#entries.get(id);
     assertMayReplace(id, handler, present);
@@ -150,16 +182,16 @@ export class OperationRegistry<TOperations = any> {
     assertHandler(id, entry.spec, handler);
     entry.setHandler(handler);
     this.#twin?.set(entry);
-    this.#tellChanged();
-    this.#tellRegistered(entry, false);
+    this.#notifyChanged();
+    this.#notifyRegistered(entry, false);
   }
 
   /** Removes an operation. Returns whether it existed. Running calls continue. */
   unregister(id: string): boolean {
     this.#twin?.remove(id);
     const wasThere = this.#entries.delete(id);
-    this.#tellChanged();
-    if (wasThere) this.#watch?.tell("unregistered", { operationId: id });
+    this.#notifyChanged();
+    if (wasThere) this.#pipeline.observers?.notify("unregistered", { operationId: id });
     return wasThere;
   }
 
@@ -170,16 +202,16 @@ export class OperationRegistry<TOperations = any> {
     refuseCollision(id, spec, this.#entries.get(id)?.spec);
     if (handler !== undefined) assertHandler(id, spec, handler);
     const limiter = operationLimiter(id, spec.limits, this.#entries.get(id)?.limiter);
-    const entry = new Entry(id, spec, handler, limiter, this.#limiter);
+    const entry = new Entry(id, spec, handler, limiter, this.#limiter, this.#hasDecide);
     entry.protect(this.#addedRules(id));
     const isNew = !this.#entries.has(id);
     this.#entries.set(id, entry);
     this.#twin?.set(entry);
-    this.#tellChanged();
-    this.#tellRegistered(entry, isNew);
+    this.#notifyChanged();
+    this.#notifyRegistered(entry, isNew);
   }
 
-  #tellChanged(): void {
+  #notifyChanged(): void {
     this.#revision += 1;
     for (const listener of this.#changed) listener();
   }
@@ -204,7 +236,9 @@ export class OperationRegistry<TOperations = any> {
     const expression = patternOf(aName(pattern, "protect: pattern") as string);
     const protection: Protection = { expression, rules: frozenRules(checkedRules(rules, "protect: rules")) };
     this.#protections.add(protection);
-    this.#applyProtections(expression);
+    const covered = this.#applyProtections(expression);
+    // No warning: what it covers may be registered later.
+    if (covered === 0) log.debug(`protect: ${pattern} covers no operation yet`, { pattern });
     return () => {
       if (this.#protections.delete(protection)) this.#applyProtections(expression);
     };
@@ -217,17 +251,26 @@ export class OperationRegistry<TOperations = any> {
       .map(({ rules }) => rules);
   }
 
-  #applyProtections(expression: IdPattern): void {
+  /** Returns how many operations a pattern covers. */
+  #applyProtections(expression: IdPattern): number {
+    let covered = 0;
     for (const entry of this.#entries.values()) {
       if (!expression.test(entry.id)) continue;
+      covered += 1;
       entry.protect(this.#addedRules(entry.id));
       this.#twin?.set(entry);
     }
-    this.#tellChanged();
+    this.#notifyChanged();
+    return covered;
   }
 
-  #tellRegistered({ id, spec }: Entry, isNew: boolean): void {
-    this.#watch?.tell("registered", { operationId: id, operation: copyOf(spec), isNew });
+  #decidedByPerson(approval: Approval): void {
+    const { observers } = this.#pipeline;
+    if (observers?.isAuditing === true) observers.decided(personReport(approval));
+  }
+
+  #notifyRegistered({ id, spec }: Entry, isNew: boolean): void {
+    this.#pipeline.observers?.notify("registered", { operationId: id, operation: copyOf(spec), isNew });
   }
 
   /**
@@ -251,7 +294,7 @@ export class OperationRegistry<TOperations = any> {
    */
   use(middleware: Middleware): () => void {
     aFunction(middleware, "use: middleware");
-    return this.#watched((watch) => watch.use(middleware));
+    return this.#addObserver((observers) => observers.use(middleware));
   }
 
   /**
@@ -273,7 +316,7 @@ export class OperationRegistry<TOperations = any> {
   ): () => void {
     anEvent(name, "on: event");
     aFunction(listener, "on: listener");
-    return this.#watched((watch) => watch.on(name, listener));
+    return this.#addObserver((observers) => observers.on(name, listener));
   }
 
   /**
@@ -289,32 +332,27 @@ export class OperationRegistry<TOperations = any> {
    */
   audit(listener: (report: AccessReport) => unknown): () => void {
     aFunction(listener, "audit: listener");
-    return this.#watched((watch) => watch.audit(listener));
+    return this.#addObserver((observers) => observers.audit(listener));
   }
 
-  /** Puts somebody around every call who only looks on: calls may be done without JavaScript. @internal */
+  /** Adds middleware that changes nothing: calls may be done without JavaScript. @internal */
   observe(observer: Observer): () => void {
-    return this.#watched((watch) => watch.observe(observer));
+    return this.#addObserver((observers) => observers.observe(observer));
   }
 
-  /** Lets somebody watch, until the returned function is called. */
-  #watched(add: (watch: Watch) => () => void): () => void {
-    this.#watch ??= new Watch();
-    const watch = this.#watch;
-    const remove = add(watch);
-    this.#twin?.watchedBy(watch);
+  #addObserver(add: (observers: Observers) => () => void): () => void {
+    const pipeline = this.#pipeline;
+    pipeline.observers ??= new Observers();
+    const { observers } = pipeline;
+    const remove = add(observers);
+    this.#twin?.observedBy(observers);
     return () => {
-      // What has happened until now is told to those who watched.
+      // What has happened until now is still reported.
       this.#twin?.flush();
       remove();
-      if (this.#watch === watch && watch.isIdle) this.#watch = undefined;
-      this.#twin?.watchedBy(this.#watch);
+      if (pipeline.observers === observers && observers.isIdle) pipeline.observers = undefined;
+      this.#twin?.observedBy(pipeline.observers);
     };
-  }
-
-  /** Those who watch, if anybody does. @internal */
-  get watcher(): Watch | undefined {
-    return this.#watch ?? (isTold() ? NOBODY : undefined);
   }
 
   /** Counts what was registered and forgotten: for what is derived from the operations and kept. @internal */
@@ -335,7 +373,7 @@ export class OperationRegistry<TOperations = any> {
   /** Returns spec and handler. */
   get(id: string): RegisteredOperation | undefined {
     const entry = this.#entries.get(id);
-    return entry && together(entry);
+    return entry && toRegistered(entry);
   }
 
   getByName(namespace: string, name: string): RegisteredOperation | undefined {
@@ -353,7 +391,7 @@ export class OperationRegistry<TOperations = any> {
 
   /** Every operation, in the order of registration. */
   list(): RegisteredOperation[] {
-    return Array.from(this.#entries.values(), together);
+    return Array.from(this.#entries.values(), toRegistered);
   }
 
   getAllSpecs(): OperationSpec[] {
@@ -373,9 +411,6 @@ export class OperationRegistry<TOperations = any> {
   }
 
   /** Calls a QUERY or a MUTATION. Resolves to an envelope, or rejects. */
-  // What `await` does, without an async function around it, whose suspended frame would cost more than all
-  // the checks of a small operation. After the handler only built-ins run, as with `await`: were the stack
-  // full there, its promise would be left with nobody to handle its rejection.
   execute<
     TInput = unknown,
     TOutput = unknown,
@@ -387,155 +422,24 @@ export class OperationRegistry<TOperations = any> {
     context?: CallContext,
   ): Promise<ResponseEnvelope<TOperation["output"]>>;
   /** @internal */
-  execute(id: string, input: unknown, context: OperationContext, by: Manner): Promise<ResponseEnvelope>;
+  execute(
+    id: string,
+    input: unknown,
+    context: OperationContext,
+    origin: CallOrigin,
+  ): Promise<ResponseEnvelope>;
   execute(
     id: string,
     input: unknown,
     context: OperationContext = {},
-    by?: Manner,
+    origin?: CallOrigin,
   ): Promise<ResponseEnvelope> {
     try {
-      if (by === undefined || !by.isWithin) {
-        if (this.#watch !== undefined || isTold()) return this.#executeWatched(id, input, context, by);
-        if (by === undefined && isAhead(context.deadline)) {
-          return this.#executeInTime(id, input, context, WITHIN);
-        }
-      }
-      const entry = this.#entries.get(id);
-      const isServed = by?.isServed === true;
-      if (
-        entry === undefined ||
-        entry.handler === undefined ||
-        entry.isSubscription ||
-        (isServed && entry.isInternal)
-      ) {
-        throw notCallable(this.#entries.values(), entry, id, context, isServed);
-      }
-      const isUsual = by === undefined && this.#spills === undefined;
-      const spills = isUsual ? undefined : this.#spillsFor(entry, by);
-      const handler = isUsual ? (entry.run as OperationHandler) : handlerOf(entry, by, spills);
-      const isTrusted = by?.isGranted === true || (!isServed && this.#isTrusted(context));
-      // Looked at here first, because these scopes are all that most operations ask for.
-      if (!isTrusted && !holdsScopes(entry.rules, identityIn(context))) {
-        const asked = this.#authorise(entry, input, context);
-        if (asked !== undefined) {
-          return inFiles(spills, callAfter(asked, entry, handler, input, context, this.#output));
-        }
-      }
-      const mode = this.#output;
-      if (entry.own !== undefined) {
-        return inFiles(spills, callWithOwnChecks(entry, entry.own, handler, input, context, mode));
-      }
-      admit(entry, input);
-      if (!isServed) refuseEnded(entry, context);
-      else if (context.deadline !== undefined) refuseLate(id, context.deadline);
-      const result: Promise<unknown> = Promise.resolve(handler(input, context));
-      const answered = then.call(result, (value) => envelopeOf(entry, value, mode));
-      return isUsual
-        ? (answered as Promise<ResponseEnvelope>)
-        : inFiles(spills, answered as Promise<ResponseEnvelope>);
+      const given = context.timeout === undefined ? context : withTimeout(context);
+      return this.#pipeline.execute(id, input, given, origin);
     } catch (error) {
       return Promise.reject(error);
     }
-  }
-
-  /** Where the large result of a call goes, if the registry has a say in it. */
-  #spillsFor({ handler }: Entry, by: Manner | undefined): Spills | undefined {
-    if (this.#spills === undefined || by?.takesFiles === false) return undefined;
-    return spillsOf(handler, this.#spills);
-  }
-
-  /** Whether a large result of an operation may be in a file. @internal */
-  spills(id: string): boolean {
-    return spillsOf(this.#entries.get(id)?.handler, this.#spills) !== undefined;
-  }
-
-  #executeInTime(
-    id: string,
-    input: unknown,
-    context: OperationContext,
-    by: Manner,
-  ): Promise<ResponseEnvelope> {
-    const limited = context as OperationContext & { deadline: number };
-    return withinDeadline(id, limited, this.endsItself(id), (watched) =>
-      this.#executeAudited(id, input, watched, by),
-    );
-  }
-
-  /** A call with those who watch around it. */
-  #executeWatched(
-    id: string,
-    input: unknown,
-    context: OperationContext,
-    by: Manner | undefined,
-  ): Promise<ResponseEnvelope> {
-    const isServed = by?.isServed === true;
-    return watchedCall(
-      this.#watch ?? NOBODY,
-      { operationId: id, kind: "call", isServed, input, context },
-      this.#entries.get(id),
-      (given, now) => this.#executeWithin(id, given, now, by),
-      by?.assertOutput,
-    );
-  }
-
-  #executeWithin(
-    id: string,
-    input: unknown,
-    context: OperationContext,
-    by: Manner | undefined,
-  ): Promise<ResponseEnvelope> {
-    if (by?.isServed !== true && isAhead(context.deadline)) {
-      return this.#executeInTime(id, input, context, WITHIN);
-    }
-    return this.#executeAudited(id, input, context, within(by));
-  }
-
-  /** Tells those who want to know of it who may call, and then calls. */
-  #executeAudited(
-    id: string,
-    input: unknown,
-    context: OperationContext,
-    by: Manner,
-  ): Promise<ResponseEnvelope> {
-    const entry = this.#entries.get(id);
-    if (this.#watch?.isAuditing !== true || entry === undefined || !entry.isCallable(false, by.isServed)) {
-      return this.execute(id, input, context, by);
-    }
-    const now = granted(by);
-    const { rules } = entry;
-    try {
-      const asked = this.#audited(entry, input, context, by.isServed);
-      if (asked === undefined) return this.execute(id, input, context, now);
-      return asked.then(() => {
-        const isSame = this.#entries.get(id) === entry && entry.rules === rules;
-        // A grant holds for the rules that were asked.
-        return isSame ? this.execute(id, input, context, now) : this.#executeAudited(id, input, context, by);
-      });
-    } catch (error) {
-      return Promise.reject(error);
-    }
-  }
-
-  /** Access control, told to those who want to know of it. Throws when the caller may not. */
-  #audited(
-    entry: Entry,
-    input: unknown,
-    context: OperationContext,
-    isServed: boolean,
-  ): Promise<void> | undefined {
-    const tell = (decision: Decision) =>
-      this.#watch?.decided(accessReport(entry.id, context, isServed, decision));
-    if (!isServed && this.#isTrusted(context)) {
-      tell({ rule: context.trusted === true ? "trusted" : "trustDirectCalls" });
-      return undefined;
-    }
-    return told(entry.rules, () => this.#authorise(entry, input, context), tell);
-  }
-
-  /** Whether the work of an operation ends, and says how, once its signal is aborted. @internal */
-  endsItself(id: string): boolean {
-    return traitsOf(this.#entries.get(id)?.handler).endsItself === true;
   }
 
   /** Calls a SUBSCRIPTION: an async generator of envelopes. Nothing happens before the first `next()`. */
@@ -548,21 +452,40 @@ export class OperationRegistry<TOperations = any> {
     id: TId,
     input: TOperation["input"],
     context?: CallContext,
-  ): AsyncGenerator<ResponseEnvelope<TOperation["output"]>, void, unknown> {
-    return subscribe<TInput, TOutput, TOperations, TId, TOperation>(this, id, input, context);
+  ): AsyncGenerator<ResponseEnvelope<TOperation["output"]>, void, unknown>;
+  /** @internal */
+  subscribe(
+    id: string,
+    input: unknown,
+    context: OperationContext,
+    origin: CallOrigin,
+  ): AsyncGenerator<ResponseEnvelope>;
+  subscribe(
+    id: string,
+    input: unknown,
+    context: OperationContext = {},
+    origin?: CallOrigin,
+  ): AsyncGenerator<ResponseEnvelope> {
+    const given = context.timeout === undefined ? context : withTimeout(context);
+    return this.#pipeline.subscribe(id, input, given, origin);
   }
 
-  /** An answer of somebody else, who may say anything, held against the spec that is registered here. @internal */
+  /** Whether a large result of an operation may be in a file. @internal */
+  spills(id: string): boolean {
+    return this.#pipeline.spillsFor(this.#entries.get(id)) !== undefined;
+  }
+
+  /** The answer of a peer, checked against the spec that is registered here. @internal */
   answered(id: string, envelope: ResponseEnvelope): ResponseEnvelope {
     const entry = this.#entries.get(id);
     return entry === undefined ? envelope : answerOf(entry, envelope, this.#output);
   }
 
-  /** The registry on the native side, for whatever serves it. @internal */
-  nativeTwin(): NativeTwin {
+  /** The registry on the native side, for servers. @internal */
+  nativeMirror(): NativeMirror {
     // What the native side does by itself is imported.
     const output = this.#output === "strict-own" ? "normalise" : this.#output;
-    this.#twin ??= new NativeTwin(output, this.#entries, this.#watch, this.#spills);
+    this.#twin ??= new NativeMirror(output, this.#entries, this.#pipeline.observers, this.#spills);
     return this.#twin;
   }
 
@@ -571,78 +494,14 @@ export class OperationRegistry<TOperations = any> {
     return this.#entries.get(id)?.isSubscription === true;
   }
 
-  /** What `subscribe()` needs: the checked way to the handler, and from its values to envelopes. @internal */
-  async openSubscription(
-    id: string,
-    input: unknown,
-    context: OperationContext,
-    isServed: boolean,
-  ): Promise<OpenSubscription> {
-    const entry = this.#entries.get(id);
-    if (entry === undefined || !entry.isCallable(true, isServed)) {
-      throw notCallable(this.#entries.values(), entry, id, context, isServed);
-    }
-    if (this.#watch?.isAuditing === true) await this.#audited(entry, input, context, isServed);
-    else if (isServed || !this.#isTrusted(context)) await this.#authorise(entry, input, context);
-    const handler = entry.run as SubscriptionHandler;
-    const mode = this.#output;
-    if (entry.own !== undefined) {
-      const admitted = await admitWithOwnChecks(entry, entry.own, input);
-      refuseEnded(entry, context);
-      const source = ownStream(entry, entry.own, handler(admitted, context), mode);
-      return { source, envelope: (value) => value as ResponseEnvelope };
-    }
-    admit(entry, input);
-    refuseEnded(entry, context);
-    return {
-      source: handler(input, context),
-      envelope: (value) => envelopeOf(entry, value, mode),
-    };
-  }
-
-  /** Rejects where the caller may not call an operation. Nothing is called. @internal */
+  /** Rejects where a caller from outside may not call an operation. Nothing is called. @internal */
   async authorize(id: string, input: unknown, context: OperationContext): Promise<void> {
     const entry = this.#entries.get(id);
-    if (entry !== undefined) await this.#authorise(entry, input, context);
-  }
-
-  #isTrusted(context: OperationContext): boolean {
-    return (
-      (context.trusted === true && optionOf(context, "trusted") === true) ||
-      (this.#trustDirectCalls && !isFromOutside(context))
-    );
-  }
-
-  /** Throws when the caller may not. A promise only if the application has to be asked. */
-  #authorise(entry: Entry, input: unknown, context: OperationContext): Promise<void> | undefined {
-    return authorise(entry.rules, { operationId: entry.id, input, context }, this.#customAuth);
+    if (entry !== undefined) await this.#pipeline.authorize(entry, input, context);
   }
 }
 
 interface Protection {
   readonly expression: IdPattern;
   readonly rules: AccessControl;
-}
-
-export interface OpenSubscription {
-  readonly source: unknown;
-  envelope(value: unknown): ResponseEnvelope;
-}
-
-/** A call that had to wait for the application's own rule. */
-async function callAfter<TOutput>(
-  asked: Promise<void>,
-  entry: Entry,
-  handler: OperationHandler,
-  input: unknown,
-  context: OperationContext,
-  mode: RegistryMode,
-): Promise<ResponseEnvelope<TOutput>> {
-  await asked;
-  if (entry.own !== undefined) {
-    return callWithOwnChecks(entry, entry.own, handler, input, context, mode) as never;
-  }
-  admit(entry, input);
-  refuseEnded(entry, context);
-  return envelopeOf(entry, await handler(input, context), mode) as ResponseEnvelope<TOutput>;
 }

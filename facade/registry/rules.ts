@@ -43,7 +43,7 @@ export function eachRule({ also = [], ...rules }: EffectiveRules): AccessControl
   return [rules, ...also];
 }
 
-/** The rules without functions of the application, which can be asked about a call only. */
+/** The rules without functions of the application, which can only be called for a call. */
 export function withoutCustomAuth(rules: EffectiveRules): EffectiveRules {
   const [{ customAuth: _, ...own }, ...also] = eachRule(rules) as [AccessControl, ...AccessControl[]];
   return also.length === 0 ? own : { ...own, also: also.map(({ customAuth: _, ...rest }) => rest) };

@@ -1,8 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { messageOf } from "../border/text.js";
 import { type CallError, failed } from "../errors.js";
+import { messageOf } from "../interop/text.js";
 import { logger } from "../logging.js";
 import { compiled } from "../schema/compiled.js";
 import { SCHEMA_FIELDS } from "../schema/lazy.js";
@@ -33,15 +33,15 @@ export interface ScannerFS {
 }
 
 /**
- * A list of operations, and where they are served.
+ * Operations by id, and where they are served.
  *
  * @example
  * ```ts
- * const manifest: OperationManifest = { operations: registry.getAllSpecs(), baseUrl: "https://hub.example" };
+ * const manifest: OperationManifest = { operations: { "demo.greet": greet }, baseUrl: "https://hub.example" };
  * ```
  */
 export interface OperationManifest {
-  operations: OperationSpec[];
+  operations: Record<string, OperationSpec>;
   baseUrl?: string;
 }
 

@@ -1,9 +1,10 @@
 // A spec that cannot work is refused when it is registered, by name and field.
 
 import { unknownRule } from "../access-rules.js";
-import { isRecord, optionOf } from "../border/options.js";
-import { quoted } from "../border/text.js";
 import { type CallError, invalid } from "../errors.js";
+import { nearestName } from "../interop/nearest-name.js";
+import { isRecord, optionOf } from "../interop/options.js";
+import { quoted } from "../interop/text.js";
 import { compiled, type ValueError } from "../schema/compiled.js";
 import { withoutLazySchemas } from "../schema/lazy.js";
 import { OperationSpecSchema } from "../spec-schemas.js";
@@ -26,8 +27,13 @@ export function assertSpec(spec: unknown): asserts spec is OperationSpec {
   }
   const checked = compiled(OperationSpecSchema);
   const seen = withoutLazySchemas(spec, {});
-  const { accessControl, _meta } = spec as { accessControl?: unknown; _meta?: unknown };
-  const misnamed = [...misnamedRule(accessControl), ...unknownMode(_meta)];
+  const { accessControl, _meta, uses } = spec as { accessControl?: unknown; _meta?: unknown; uses?: unknown };
+  const misnamed = [
+    ...misnamedRule(accessControl),
+    ...unknownMode(_meta),
+    ...misspeltMeta(_meta),
+    ...misnamedUses(uses),
+  ];
   if (misnamed.length > 0 || !checked.check(seen)) {
     const found = checked.errors(seen).map((error) => inWords(error, spec as Record<string, unknown>));
     // First, because a misspelt name explains why another is missing.
@@ -43,6 +49,25 @@ function misnamedRule(rules: unknown): ValueError[] {
   return unknown === undefined ? [] : [{ path: `/accessControl/${unknown.name}`, message: unknown.message }];
 }
 
+/** `uses` holds operations under their own names, because `env` has them under these. */
+function misnamedUses(uses: unknown): ValueError[] {
+  if (uses === undefined || uses === true) return [];
+  if (!isRecord(uses))
+    return [{ path: "/uses", message: "Expected true, or operations by namespace and name" }];
+  return Object.entries(uses).flatMap(([namespace, operations]) =>
+    Object.entries(Object(operations)).flatMap(([name, operation]) => {
+      const path = `/uses/${namespace}/${name}`;
+      const { namespace: ownNamespace, name: ownName, type } = Object(operation);
+      if (ownNamespace !== namespace || ownName !== name) {
+        const found = isRecord(operation) ? operationId(operation) : quoted(operation);
+        return [{ path, message: `Expected the operation ${namespace}.${name}, not ${found}` }];
+      }
+      const message = "Expected a query or a mutation: `env` has no subscriptions";
+      return type === OperationType.SUBSCRIPTION ? [{ path, message }] : [];
+    }),
+  );
+}
+
 /** `_meta` may hold anything, but its `output` means something here. */
 function unknownMode(meta: unknown): ValueError[] {
   const output = isRecord(meta) ? optionOf(meta, "output") : undefined;
@@ -50,15 +75,36 @@ function unknownMode(meta: unknown): ValueError[] {
   return [{ path: "/_meta/output", message: `Expected ${listed(OUTPUT_MODES)}, not ${quoted(output)}` }];
 }
 
-const OUTPUT_MODES: readonly string[] = ["normalise", "keep", "off", "strict"];
+/** What the package reads in `_meta`, and in `_meta.mcp`. */
+const META = ["annotations", "deprecated", "instructions", "mcp", "output"];
+export const MCP_META = ["tool", "prompt", "resource", "task", "requires", "complete"];
+
+/** Other keys are the user's own, those with a namespace (`acme.com/cost`) in any case. */
+function misspeltMeta(meta: unknown): ValueError[] {
+  if (!isRecord(meta)) return [];
+  const mcp = optionOf(meta, "mcp");
+  return [...misspelt(meta, META, "/_meta"), ...(isRecord(mcp) ? misspelt(mcp, MCP_META, "/_meta/mcp") : [])];
+}
+
+function misspelt(given: object, known: readonly string[], path: string): ValueError[] {
+  return Object.keys(given).flatMap((name) => {
+    const nearest = known.includes(name) || /[^\w-]/.test(name) ? undefined : nearestName(name, known);
+    return nearest === undefined
+      ? []
+      : [{ path: `${path}/${name}`, message: `Unknown key. Did you mean ${nearest}?` }];
+  });
+}
+
+const OUTPUT_MODES: readonly string[] = ["normalise", "normalize", "keep", "off", "strict"];
 
 /** The words that a field may be, where it is one of a few. */
 const WORDS: Record<string, readonly string[]> = {
   "/type": Object.values(OperationType),
   "/visibility": ["external", "internal"],
+  "/approval": ["never", "always"],
 };
 
-/** "Expected union value" helps nobody. */
+/** "Expected union value" does not help. */
 function inWords({ path, message }: ValueError, spec: Record<string, unknown>): ValueError {
   const words = WORDS[path];
   const value = spec[path.slice(1)];
@@ -78,7 +124,7 @@ function refusal(what: string, errors: { path: string; message: string }[]): Cal
   return invalid(`Cannot register ${what}: ${[...new Set(fields)].join("; ")}`, { errors });
 }
 
-/** Refuses a handler that is no function, or no async generator function where one is needed. */
+/** Refuses a handler that is not a function, or not an async generator function where one is needed. */
 export function assertHandler(
   id: string,
   spec: OperationSpec,

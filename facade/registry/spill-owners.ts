@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { systemTime } from "../interop/host.js";
 
 /** A host, a process of it, and when that process started; then what makes the name unique. */
 const NAME = /^([0-9a-f]{8})-([0-9]+)-([0-9]+)-[0-9A-Za-z]+$/;
@@ -59,7 +60,7 @@ export function removeLeftovers(folder: string, keep: number, prefix = ""): void
       const isLeft =
         of === host
           ? !isRunning(Number(pid), start)
-          : Date.now() - statSync(path).mtimeMs > keep + FOREIGN_GRACE;
+          : systemTime() - statSync(path).mtimeMs > keep + FOREIGN_GRACE;
       if (isLeft) rmSync(path, { recursive: true, force: true });
     } catch {
       // Another process was faster, or it is the folder of another user.

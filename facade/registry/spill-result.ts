@@ -1,46 +1,120 @@
-// A result that JavaScript has, in a file: piece by piece, so that no copy of all of it is made.
+// Large results in files: those of handlers that write them while they receive them, and values and streams that JavaScript has.
 
-import { keepAlive, letGo } from "../border/keep-alive.js";
 import { localEnvelope, type ResponseEnvelope, type SpilledResult } from "../envelope.js";
 import { CallError, failed, InfrastructureErrorCode } from "../errors.js";
-import type { SpillWriter } from "../native-binding.js";
-import { markAsSent } from "./as-sent.js";
-import { jsonPieces, NotJson, slices } from "./spill-pieces.js";
+import { toBase64 } from "../interop/host.js";
+import { keepAlive, letGo } from "../interop/keep-alive.js";
+import type { OperationHandler } from "../types.js";
+import type { Entry } from "./entry.js";
+import { addTraits, traitsOf } from "./handler-traits.js";
+import { markAsSent } from "./response-marks.js";
 import type { Spills } from "./spills.js";
 
 const TEXT = "text/plain; charset=utf-8";
 const BINARY = "application/octet-stream";
 const JSON_TYPE = "application/json";
 
-type Piece = string | Uint8Array;
-type Pieces = Iterable<Piece> | AsyncIterable<Piece>;
+/** Where large results of a handler go, if anywhere: its own configuration comes first. */
+export function spillsOf(handler: object | undefined, registry: Spills | undefined): Spills | undefined {
+  return traitsOf(handler).spilling?.own ?? registry;
+}
 
-/** What is to be written. */
-interface Content {
-  readonly pieces: Pieces;
-  readonly contentType: string;
-  readonly isText: boolean;
+/** The handler of a call whose large results go to `spills`, or whose caller accepts no files. */
+export function handlerFor(
+  entry: Entry,
+  acceptsFiles: boolean,
+  spills: Spills | undefined,
+  check: (() => void) | undefined,
+): OperationHandler {
+  const handler = entry.handler as OperationHandler;
+  const { spilling, endsItself } = traitsOf(handler);
+  let chosen: OperationHandler;
+  if (spilling !== undefined && (spills !== undefined || !acceptsFiles)) {
+    chosen = (input, context) => spilling.call(input, context, spills);
+  } else if (spills !== undefined) {
+    chosen = async (input, context) =>
+      readStream(await handler(input, context), entry.id, spills, context?.signal);
+  } else {
+    return (check === undefined ? entry.run : entry.runAfter(check)) as OperationHandler;
+  }
+  // The same work, behind the same limits.
+  if (endsItself === true) addTraits(chosen, { endsItself });
+  if (check !== undefined) return entry.runAfter(check, chosen) as OperationHandler;
+  return (entry.gate?.around(chosen, false) ?? chosen) as OperationHandler;
 }
 
 /** The same envelope, or one whose data is the beginning of a file. Errors stay as they are. */
-export async function spilledIfLarge(envelope: ResponseEnvelope, spills: Spills): Promise<ResponseEnvelope> {
+export async function spillIfLarge(envelope: ResponseEnvelope, spills: Spills): Promise<ResponseEnvelope> {
   const { meta } = envelope;
   if (meta.spill !== undefined || (meta.source === "mcp" && meta.isError)) return envelope;
   const content = contentOf(envelope);
   if (content === undefined) return envelope;
+  const { body, ...kind } = content;
+  const isBlob = typeof body === "object" && "stream" in body;
+  if ((isBlob ? body.size : Buffer.byteLength(body)) <= spills.over) return envelope;
+  const pieces = isBlob ? (body.stream() as unknown as AsyncIterable<Uint8Array>) : [body];
+  return spilledEnvelope(envelope, await writeFile(spills, pieces, () => kind));
+}
+
+interface Kind {
+  readonly contentType: string;
+  readonly isText: boolean;
+}
+
+/** What to write of an envelope; `undefined` if a file cannot hold its data. */
+function contentOf({
+  data,
+  meta,
+}: ResponseEnvelope): (Kind & { body: string | Uint8Array | Blob }) | undefined {
+  const sent = meta.source === "http" && meta.contentType !== "" ? meta.contentType : undefined;
+  if (typeof data === "string") return { body: data, contentType: sent ?? TEXT, isText: true };
+  if (data instanceof Uint8Array || data instanceof ArrayBuffer) {
+    const body = data instanceof ArrayBuffer ? new Uint8Array(data) : data;
+    return { body, contentType: sent ?? BINARY, isText: false };
+  }
+  if (typeof Blob === "function" && data instanceof Blob) {
+    return { body: data, contentType: data.type || sent || BINARY, isText: false };
+  }
+  if (meta.source === "mcp" && data === meta.content) {
+    const [block, ...others] = meta.content;
+    // One text is more useful as it is than in the notation of the protocol.
+    if (block?.type === "text" && others.length === 0) {
+      return { body: block.text, contentType: TEXT, isText: true };
+    }
+  }
+  if (typeof data !== "object" || data === null) return undefined;
+  const body = jsonOf(data);
+  return body === undefined ? undefined : { body, contentType: sent ?? JSON_TYPE, isText: true };
+}
+
+/** A value as JSON, with binary data as the call protocol writes it (`call/wire-value.ts`); `undefined` if JSON cannot hold it. */
+function jsonOf(value: object): string | undefined {
   try {
-    const written = await new Writing(spills, content).run();
-    return Array.isArray(written) ? envelope : spilledEnvelope(envelope, written);
-  } catch (error) {
-    // A value that JSON cannot hold stays where it is.
-    if (error instanceof NotJson) return envelope;
-    throw error;
+    return JSON.stringify(value, portable);
+  } catch {
+    return undefined;
   }
 }
 
-/** What a handler returned, where it is a stream of bytes or text: an envelope that names a file, or, of a small one, the
+function portable(this: unknown, key: string, value: unknown): unknown {
+  const original: unknown = (this as Record<string, unknown>)[key];
+  if (original instanceof Uint8Array) return { $bytes: toBase64(original) };
+  const isLost =
+    original instanceof Map ||
+    original instanceof Set ||
+    typeof original === "function" ||
+    typeof original === "symbol" ||
+    (typeof original === "number" && !Number.isFinite(original)) ||
+    (original === undefined && Array.isArray(this));
+  if (isLost) throw new TypeError("JSON cannot hold the value");
+  return value;
+}
+
+type Piece = string | Uint8Array;
+
+/** The result of a handler, where it is a stream of bytes or text: an envelope that names a file, or, of a small one, the
  * bytes or the text. Anything else as it is. */
-export async function drained(
+async function readStream(
   result: unknown,
   id: string,
   spills: Spills,
@@ -48,17 +122,29 @@ export async function drained(
 ): Promise<unknown> {
   if (!isByteStream(result)) return result;
   const seen = { isText: true };
-  const content: Content = {
-    pieces: checkedPieces(result as AsyncIterable<unknown>, id, seen, signal),
-    contentType: "",
-    isText: true,
+  const pieces = checkedPieces(result as AsyncIterable<unknown>, id, seen, signal);
+  const held: Piece[] = [];
+  for (let bytes = 0; bytes <= spills.over; ) {
+    const { done, value } = await pieces.next();
+    if (done === true) {
+      if (seen.isText) return held.join("");
+      return new Uint8Array(Buffer.concat(held.map((piece) => Buffer.from(piece as Uint8Array))));
+    }
+    held.push(value);
+    bytes += Buffer.byteLength(value);
+  }
+  const all = async function* () {
+    try {
+      yield* held.splice(0);
+      yield* pieces;
+    } finally {
+      await pieces.return(undefined);
+    }
   };
-  const written = await new Writing(spills, content, () =>
+  const file = await writeFile(spills, all(), () =>
     seen.isText ? { contentType: TEXT, isText: true } : { contentType: BINARY, isText: false },
-  ).run();
-  if (!Array.isArray(written)) return spilledEnvelope(localEnvelope(undefined, id), written);
-  if (seen.isText) return written.join("");
-  return new Uint8Array(Buffer.concat(written.map((piece) => Buffer.from(piece as Uint8Array))));
+  );
+  return spilledEnvelope(localEnvelope(undefined, id), file);
 }
 
 function isByteStream(value: unknown): boolean {
@@ -73,103 +159,50 @@ async function* checkedPieces(
   id: string,
   seen: { isText: boolean },
   signal: AbortSignal | undefined,
-): AsyncGenerator<Piece> {
+): AsyncGenerator<Piece, undefined> {
   for await (const piece of stream) {
     if (signal?.aborted === true) {
       const message = `The call of ${id} was aborted while its result was written to a file`;
       throw new CallError(InfrastructureErrorCode.ABORTED, message, { reason: "aborted", delivery: "done" });
     }
-    if (typeof piece === "string") yield* slices(piece);
-    else if (piece instanceof Uint8Array) {
-      seen.isText = false;
-      yield piece;
-    } else {
+    if (typeof piece !== "string" && !(piece instanceof Uint8Array)) {
       throw failed(`The stream that ${id} returned has something in it that is neither text nor bytes`, {
         operationId: id,
         reason: "spill-failed",
       });
     }
+    if (typeof piece !== "string") seen.isText = false;
+    yield piece;
   }
 }
 
-/** What is to be written of an envelope; nothing where its data is nothing that a file could hold. */
-function contentOf({ data, meta }: ResponseEnvelope): Content | undefined {
-  const sent = meta.source === "http" && meta.contentType !== "" ? meta.contentType : undefined;
-  if (typeof data === "string") return { pieces: slices(data), contentType: sent ?? TEXT, isText: true };
-  if (data instanceof Uint8Array || data instanceof ArrayBuffer) {
-    const bytes = data instanceof ArrayBuffer ? new Uint8Array(data) : data;
-    return { pieces: slices(bytes), contentType: sent ?? BINARY, isText: false };
-  }
-  if (typeof Blob === "function" && data instanceof Blob) {
-    const pieces = data.stream() as unknown as AsyncIterable<Uint8Array>;
-    return { pieces, contentType: data.type || sent || BINARY, isText: false };
-  }
-  if (meta.source === "mcp" && data === meta.content) {
-    const [block, ...others] = meta.content;
-    // One text is more useful as it is than in the notation of the protocol.
-    if (block?.type === "text" && others.length === 0) {
-      return { pieces: slices(block.text), contentType: TEXT, isText: true };
-    }
-  }
-  if (typeof data !== "object" || data === null) return undefined;
-  return { pieces: jsonPieces(data), contentType: sent ?? JSON_TYPE, isText: true };
-}
-
-/** What the native side says of a file. */
-interface Told {
+/** A file, and the beginning of what is in it. */
+interface SpilledFile {
   readonly spill: SpilledResult;
   readonly preview: string;
 }
 
-/** One result on its way to a file, or not. */
-class Writing {
-  readonly #spills: Spills;
-  readonly #content: Content;
-  readonly #kind: () => { contentType: string; isText: boolean };
-  #held: Piece[] = [];
-  #bytes = 0;
-  #writer: SpillWriter | undefined;
-
-  constructor(
-    spills: Spills,
-    content: Content,
-    kind = () => content as { contentType: string; isText: boolean },
-  ) {
-    this.#spills = spills;
-    this.#content = content;
-    this.#kind = kind;
-  }
-
-  /** The pieces of a small result, or what is to be said of the file. */
-  async run(): Promise<Piece[] | Told> {
-    keepAlive(this);
-    try {
-      for await (const piece of this.#content.pieces) await this.#take(piece);
-      const writer = this.#writer;
-      if (writer === undefined) return this.#held;
-      const { contentType, isText } = this.#kind();
-      return JSON.parse(await writer.finish(contentType, isText));
-    } catch (error) {
-      this.#writer?.abandon();
-      throw error;
-    } finally {
-      letGo(this);
-    }
-  }
-
-  async #take(piece: Piece): Promise<void> {
-    if (this.#writer !== undefined) return this.#writer.write(piece);
-    this.#held.push(piece);
-    this.#bytes += Buffer.byteLength(piece);
-    if (this.#bytes <= this.#spills.over) return;
-    this.#writer = this.#spills.native.begin();
-    const held = this.#held;
-    this.#held = [];
-    for (const each of held) await this.#writer.write(each);
+/** Writes a file. `kind` is called at the end. */
+async function writeFile(
+  spills: Spills,
+  pieces: Iterable<Piece> | AsyncIterable<Piece>,
+  kind: () => Kind,
+): Promise<SpilledFile> {
+  const writer = spills.native.begin();
+  keepAlive(writer);
+  try {
+    for await (const piece of pieces) await writer.write(piece);
+    const { contentType, isText } = kind();
+    return JSON.parse(await writer.finish(contentType, isText));
+  } catch (error) {
+    writer.abandon();
+    throw error;
+  } finally {
+    letGo(writer);
   }
 }
 
-function spilledEnvelope(envelope: ResponseEnvelope, { spill, preview }: Told): ResponseEnvelope {
+function spilledEnvelope(envelope: ResponseEnvelope, { spill, preview }: SpilledFile): ResponseEnvelope {
   const meta = { ...envelope.meta, spill };
   if (meta.source === "mcp") {
     // They hold the same data once more.

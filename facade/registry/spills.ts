@@ -3,8 +3,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { aDuration, aSize, group, required } from "../border/options.js";
-import { aFolderToWrite } from "../border/permission.js";
+import { aDuration, aSize, group, required } from "../interop/options.js";
+import { aFolderToWrite } from "../interop/permission.js";
 import type { SpillStore } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 import { removeLeftovers, spillOwner } from "./spill-owners.js";
@@ -73,7 +73,7 @@ export class Spills {
 const PREFIX = "operations-spill-";
 let made: string | undefined;
 
-/** A folder for files that nobody has named one for. It goes when the process does. */
+/** The folder for files of configurations without `dir`. It is removed when the process ends. */
 function ownFolder(): string {
   if (made === undefined) {
     removeLeftovers(tmpdir(), KEEP, PREFIX);

@@ -2,7 +2,7 @@
 
 import { type CallError, failed } from "../errors.js";
 
-/** The iterator of what a handler gave; nothing if it has none. */
+/** The iterator of what a handler returned; `undefined` without one. */
 export function asyncIteratorOf(source: unknown): AsyncIterator<unknown> | undefined {
   if (typeof source !== "object" || source === null) return undefined;
   const make: unknown = (source as Partial<AsyncIterable<unknown>>)[Symbol.asyncIterator];
@@ -10,8 +10,7 @@ export function asyncIteratorOf(source: unknown): AsyncIterator<unknown> | undef
 }
 
 export function noAsyncIterable(operationId: string, source: unknown): CallError {
-  // It may be the promise of an async function. If that fails later, nobody is left to be told, and
-  // an unhandled rejection would end the process.
+  // It may be the promise of an async function. If that fails later, an unhandled rejection would end the process.
   new Promise((resolve) => resolve(source)).catch(() => {});
   return failed(`The handler of subscription ${operationId} must return an async iterable`, { operationId });
 }

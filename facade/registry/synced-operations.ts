@@ -1,7 +1,7 @@
 // Operations of one source (a peer, an MCP server) in a registry, in step with what the source offers.
 
-import { messageOf } from "../border/text.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { messageOf } from "../interop/text.js";
 import { logger } from "../logging.js";
 import type { OperationSpec } from "../types.js";
 import type { AnyHandler, Entry } from "./entry.js";

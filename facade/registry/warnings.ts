@@ -1,4 +1,4 @@
-// Warnings about outputs. A server that sends the same odd thing a thousand times a second is reported
+// Warnings about outputs. A server that sends the same invalid value a thousand times a second is reported
 // once a minute, by operation and path.
 
 import { logger } from "../logging.js";

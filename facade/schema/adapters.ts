@@ -2,10 +2,10 @@
 // libraries are optional: they are loaded by `init()`, and by a registry that is given such a schema.
 
 import type { TSchema } from "@sinclair/typebox";
-import { loadLibrary } from "../border/host.js";
-import { isRecord } from "../border/options.js";
-import { messageOf } from "../border/text.js";
 import { CallError, failed, invalid } from "../errors.js";
+import { loadLibrary } from "../interop/host.js";
+import { isRecord } from "../interop/options.js";
+import { messageOf } from "../interop/text.js";
 import type { TypeBoxSchema } from "../schema-types.js";
 import { FromSchema } from "./from-schema.js";
 import { describe, isTypeBox1Schema, isTypeBoxSchema } from "./guards.js";
@@ -146,7 +146,7 @@ function fromTypeBox(schema: unknown): TSchema | undefined {
   return isTypeBox1Schema(schema) ? fromTypeBox1(schema) : undefined;
 }
 
-/** A schema of any library as a TypeBox schema, which is its JSON Schema. Whoever registers the result gets the rules of
+/** A schema of any library as a TypeBox schema, which is its JSON Schema. An operation registered with the result gets the rules of
  * the schema itself. */
 export function fromStandard(schema: unknown, mode: SchemaMode, write?: JsonSchemaExport): TSchema {
   let exported: unknown;
@@ -173,7 +173,7 @@ function describeSchema(schema: unknown): string {
   return vendor === undefined ? describe(schema) : `a schema of the library "${vendor}"`;
 }
 
-/** What to do with something that is no schema of TypeBox. */
+/** What to do with something that is not a TypeBox schema. */
 function adviceAbout(schema: unknown): string {
   if (vendorOf(schema) !== undefined || hasProperty(schema, "_zod")) return "";
   return isRecord(schema) ? ". If it is a JSON Schema, convert it: FromSchema(schema)" : "";

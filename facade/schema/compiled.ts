@@ -1,5 +1,5 @@
 // A schema at work. Compiled when it is first used, in two steps. The native walk needs no warm-up and serves a
-// schema that is used a few times; if the schema is simple, its stencil says yes to most values before the walk is
+// schema that is used a few times; if the schema is simple, its fast check accepts most values before the walk is
 // asked. A schema that earns it gets JavaScript of its own, written by the native compiler, at the speed of
 // hand-written checks.
 
@@ -9,8 +9,8 @@ import type { Schema } from "../native-binding.js";
 import { native, runtime } from "../runtime.js";
 import { compileEmitted, type EmittedCheck } from "./emitted.js";
 import { encodeSchema } from "./encode.js";
+import { type FastCheck, LONG_LIST, passesFastCheck, takeVisited } from "./fast-check.js";
 import { LiveCallbacks } from "./live-callbacks.js";
-import { fits, LONG_LIST, type Stencil, takeLooks } from "./stencil.js";
 
 /**
  * What is wrong with a value, and where (a JSON Pointer).
@@ -55,7 +55,7 @@ interface CompileOptions {
 const EARNED_AFTER = 300;
 const EARNED_AFTER_EACH_CHARACTER = 0.5;
 
-/** Normalising takes the native side so many times as long as the check whose steps it tells. */
+/** Normalising takes the native side so many times as long as the check whose steps it reports. */
 const NORMALISING = 6;
 
 /** How many errors are reported at most. */
@@ -76,8 +76,8 @@ export class CompiledSchema {
   readonly #callbacks: LiveCallbacks;
   readonly #check = new Emittable();
   readonly #exact = new Emittable();
-  /** For the calls before a function is earned; null until it is asked for. */
-  #stencil: Stencil | undefined | null = null;
+  /** For the calls before a function is earned; null until it is first needed. */
+  #fastCheck: FastCheck | undefined | null = null;
   readonly #earnedAfter: number;
 
   constructor(schema: unknown, options?: CompileOptions) {
@@ -93,7 +93,7 @@ export class CompiledSchema {
     return run === undefined ? this.#checkSlowly(value) : this.#runEmitted(run, value);
   }
 
-  /** Whether the value passes and normalisation would return it untouched. May say no wrongly. */
+  /** Whether the value passes and normalisation would return it untouched. May be false for such a value. */
   isExact(value: unknown): boolean {
     const { run } = this.#exact;
     if (run === undefined) return this.#isExactSlowly(value);
@@ -105,7 +105,7 @@ export class CompiledSchema {
     }
   }
 
-  /** What is wrong with the value; nothing when it passes. */
+  /** The errors of the value; empty if it passes. */
   errors(value: unknown, max = MAX_ERRORS): ValueError[] {
     if (this.#check.run === undefined) {
       try {
@@ -137,7 +137,7 @@ export class CompiledSchema {
       this.#exact.walked += (isAsDeclared ? outcome : outcome[2]) * NORMALISING;
       return isAsDeclared ? { value, notes: [] } : { value: outcome[0], notes: readPairs(outcome[1]) };
     } catch (error) {
-      // A large value that has the declared shape need not be gone through. Who has asked before knows.
+      // A large value that has the declared shape need not be walked. With a function, that was checked before.
       if (!isTooMuchWork(error) || this.#exact.tier !== "walk") throw error;
       if (!this.#earns(this.#exact, Infinity) || !this.isExact(value)) throw error;
       return { value, notes: [] };
@@ -159,9 +159,9 @@ export class CompiledSchema {
     return this.native.check(value, this.#callbacks, false) > 0;
   }
 
-  /** What the stencil tells, whatever the schema has earned: "it passes" (or, with `exactly`, "it is as declared"), or
+  /** The result of the fast check, whether or not the schema has a function: "it passes" (or, with `exactly`, "it is as declared"), or
    * "perhaps". */
-  passesStencil(value: unknown, exactly: boolean): boolean {
+  passesFastCheck(value: unknown, exactly: boolean): boolean {
     return this.#fits(exactly ? this.#exact : this.#check, value);
   }
 
@@ -196,17 +196,17 @@ export class CompiledSchema {
     return this.#earns(exact, 0) ? this.isExact(value) : this.#fits(exact, value);
   }
 
-  /** Whether the value passes, exactly if need be, as far as the stencil of the schema tells. May say no wrongly. */
+  /** Whether the value passes, exactly if need be, by the fast check of the schema. May be false for a value that passes. */
   #fits(emittable: Emittable, value: unknown): boolean {
-    let stencil = this.#stencil;
-    if (stencil === null) {
+    let check = this.#fastCheck;
+    if (check === null) {
       const text = this.native.stencil();
-      stencil = text == null ? undefined : (JSON.parse(text) as Stencil);
-      this.#stencil = stencil;
+      check = text == null ? undefined : (JSON.parse(text) as FastCheck);
+      this.#fastCheck = check;
     }
-    if (stencil === undefined) return false;
-    const passes = fits(stencil, value, emittable === this.#exact);
-    this.#earns(emittable, takeLooks());
+    if (check === undefined) return false;
+    const passes = passesFastCheck(check, value, emittable === this.#exact);
+    this.#earns(emittable, takeVisited());
     return passes;
   }
 
@@ -238,7 +238,7 @@ function isGivenUp(error: unknown): boolean {
   return error instanceof GivenUp;
 }
 
-/** Proxies are not asked: that would run the user's code once more than the check itself does. */
+/** Proxies are left out: that would run the user's code once more than the check itself does. */
 function isLongList(value: unknown): boolean {
   return (
     typeof value === "object" && !types.isProxy(value) && Array.isArray(value) && value.length >= LONG_LIST
@@ -253,7 +253,7 @@ export function isLimit(error: unknown): error is CallError & { details: { limit
   );
 }
 
-/** Whether it gave up because the schema, on this value, asks for more work than a schema may. */
+/** Whether it gave up because the schema, on this value, takes more work than a schema may. */
 function isTooMuchWork(error: unknown): boolean {
   return isLimit(error) && (error.details.limit === "work" || error.details.limit === "backtracking");
 }
@@ -271,7 +271,7 @@ function readPairs(text: string): ValueError[] {
 
 const cache = new WeakMap<object, CompiledSchema>();
 
-/** The compiled form of a schema, made when it is first asked for. Schemas are taken as they are then:
+/** The compiled form of a schema, made at the first use. Schemas are taken as they are then:
  * later changes to the object are not seen. */
 export function compiled(schema: object): CompiledSchema {
   let found = cache.get(schema);

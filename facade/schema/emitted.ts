@@ -1,4 +1,4 @@
-// From emitted source to a function. Where the process forbids code generation there is none, and the
+// From emitted source to a function. Where the process forbids code generation there is no function, and the
 // native walk serves.
 
 import { types } from "node:util";
@@ -59,7 +59,7 @@ export function compileEmitted(
   }
 }
 
-/** The patterns; nothing when one of them is no regular expression. TypeBox throws when it reaches such a
+/** The patterns; `undefined` if one of them is not a regular expression. TypeBox throws when it reaches such a
  * one, and the walk knows what that means for the rest of the value. */
 function regularExpressions({ patterns }: EmittedSource): RegExp[] | undefined {
   try {
@@ -118,8 +118,8 @@ function orThrow(verdict: boolean | null | undefined): boolean {
   return verdict;
 }
 
-/** The user's check of a format, or ours. Users register when they like, so it is looked up each time. What
- * comes back is a cost; that of the user's own function is nobody's business. */
+/** The user's check of a format, or ours. Users register when they like, so it is looked up each time. Returns
+ * the cost of the check, negative for a mismatch; a user's function counts as 1. */
 function formatCheck(schema: Schema, id: number, name: string): (text: string, work?: number) => number {
   return (text, work) => {
     const custom = formatFunction(name);

@@ -3,11 +3,12 @@
 // docs/design/schema-engine.md. Built by string concatenation: V8 keeps that cheap.
 //
 // Most schemas are encoded once, when a process starts, by code that V8 has not even compiled yet. So the
-// way of an ordinary TypeBox schema leads through few functions, and each node asks few questions.
+// way of an ordinary TypeBox schema leads through few functions, and each node takes few checks.
 
 import { types } from "node:util";
 import { type CallError, invalid } from "../errors.js";
 import { MAX_SCHEMA_DEPTH } from "./limits.js";
+import { expectFormat } from "./registries.js";
 import {
   BUILT_IN_KINDS,
   type Dictionary,
@@ -101,6 +102,7 @@ function encode(state: Encoding, value: unknown): string {
     ) {
       return flags === 0 ? start.usual : start.usualOptional;
     }
+    if (start?.usualType === "string" && typeof node.format === "string") expectFormat(node.format);
     open.push(value);
     for (let index = 0; index < keys.length; index += 1) {
       const key = keys[index] as string;

@@ -1,8 +1,8 @@
 // Schemas that others wrote (peers, MCP servers), within bounds that are checked before anything is made of them: conversion and
 // compilation hold the thread of JavaScript, for about ten microseconds for each value in a schema.
 
-import { isObject } from "../border/options.js";
 import { invalid } from "../errors.js";
+import { isObject } from "../interop/options.js";
 import type { TypeBoxSchema } from "../schema-types.js";
 import { compiled } from "./compiled.js";
 import { FromSchema } from "./from-schema.js";

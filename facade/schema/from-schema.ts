@@ -1,11 +1,11 @@
 // JSON Schema to TypeBox. The result is the source as it was, key by key and in its order, with
 // TypeBox's tags added and what TypeBox needs besides hidden from JSON. Sources come from documents
-// and servers that nobody vouches for, so depth is bounded and nothing in them is trusted.
+// and servers that are not trusted, so depth is bounded and nothing in them is taken on faith.
 
 import type { TSchema } from "@sinclair/typebox";
-import { isRecord } from "../border/options.js";
-import { pointerToken, shortened } from "../border/text.js";
 import { type CallError, invalid } from "../errors.js";
+import { isRecord } from "../interop/options.js";
+import { pointerToken, shortened } from "../interop/text.js";
 import { logger } from "../logging.js";
 import type { ForBoth } from "../schema-types.js";
 import { describe } from "./guards.js";
@@ -91,7 +91,7 @@ class Conversion {
   private schema(source: unknown, optional: boolean): SchemaNode {
     if (typeof source !== "object" || source === null || Array.isArray(source))
       return this.leaf(source, optional);
-    // Somebody built this part with TypeBox, or converted it before.
+    // Built with TypeBox, or converted before.
     if (kindOf(source) !== undefined) return source as SchemaNode;
     if (this.open.has(source))
       throw refuse(`was given a schema that contains itself, at ${this.place()}: use $ref`);
@@ -113,7 +113,7 @@ class Conversion {
     return node as SchemaNode;
   }
 
-  /** A boolean schema; or something in a schema's place that is none, which is kept as it is. */
+  /** A boolean schema; or a value that is not a schema, which is kept as it is. */
   private leaf(source: unknown, optional: boolean): SchemaNode {
     const node = source === false ? schemaNode("Never", { not: {} }) : schemaNode("Unknown");
     if (typeof source !== "boolean") this.unknown.push(this.place());

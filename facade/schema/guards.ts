@@ -1,8 +1,8 @@
-// Telling schemas from other things, by their tags and never by the package that made them.
+// Recognises schemas, by their tags and never by the package that made them.
 
 import type { TSchema } from "@sinclair/typebox";
-import { isRecord } from "../border/options.js";
 import { invalid } from "../errors.js";
+import { isRecord } from "../interop/options.js";
 import { kindOf } from "./typebox-kinds.js";
 
 /** Whether the value is a schema of TypeBox 0.34 or of a fork that uses the same tags. */

@@ -1,7 +1,7 @@
 // Giving a converted schema its kind without changing how it looks as JSON: what TypeBox needs
 // beyond the source's keywords goes into properties that are not enumerable.
 
-import { isRecord } from "../border/options.js";
+import { isRecord } from "../interop/options.js";
 import { fullKeywords, type Part, partNode } from "./json-schema-types.js";
 import {
   type Dictionary,
@@ -42,7 +42,7 @@ export function attach(node: Dictionary, part: Part): boolean {
   return attachElsewhere(node, partNode(part));
 }
 
-/** Whether TypeBox, reading the keywords that are there, finds what the part wants it to find. */
+/** Whether TypeBox, reading the keywords that are there, finds what the part means. */
 function fits(node: Dictionary, part: Part): boolean {
   const reads = READS[part.kind] ?? [];
   return reads.every(
@@ -79,7 +79,7 @@ function standInForItems(node: Dictionary, part: Part): boolean {
 
 /**
  * For a node whose own keywords stand in the way of every kind that would fit. An Import looks up
- * its `$ref` among its `$defs`, so the meaning can be kept there, under a name nobody sees.
+ * its `$ref` among its `$defs`, so the meaning can be kept there, under a hidden name.
  */
 function attachElsewhere(node: Dictionary, meaning: SchemaNode): boolean {
   const name = Object.hasOwn(node, "$ref") ? String(node.$ref) : "#";

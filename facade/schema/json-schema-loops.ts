@@ -1,5 +1,5 @@
 // References that lead back to themselves without going down into the value (`{ "$ref": "#" }`)
-// mean nothing, and would keep TypeBox's own check turning for ever. They are cut.
+// mean nothing, and would keep TypeBox's own check turning forever. They are cut.
 
 import { type Dictionary, Kind, type SchemaNode, schemaNode } from "./typebox-kinds.js";
 

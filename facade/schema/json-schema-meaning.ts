@@ -1,6 +1,6 @@
 // What a JSON Schema asks of a value, as TypeBox kinds that must all hold.
 
-import { isRecord } from "../border/options.js";
+import { isRecord } from "../interop/options.js";
 import {
   allOf,
   anyOf,

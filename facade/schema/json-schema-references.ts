@@ -1,7 +1,7 @@
 // Finding what a `$ref` points to inside the document that contains it. Nothing is ever fetched: a
 // reference that leaves the document has no target here.
 
-import { isRecord } from "../border/options.js";
+import { isRecord } from "../interop/options.js";
 import { POSITIONS } from "./json-schema-positions.js";
 import { MAX_SCHEMA_DEPTH } from "./limits.js";
 import { type Dictionary, kindOf } from "./typebox-kinds.js";
@@ -120,13 +120,13 @@ class ReferenceIndex {
 }
 
 function follow(root: unknown, pointer: string): unknown {
-  let place = root;
+  let target = root;
   for (const part of pointer.slice(1).split("/")) {
     const token = part.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof place !== "object" || place === null || !Object.hasOwn(place, token)) return undefined;
-    place = (place as Dictionary)[token];
+    if (typeof target !== "object" || target === null || !Object.hasOwn(target, token)) return undefined;
+    target = (target as Dictionary)[token];
   }
-  return place;
+  return target;
 }
 
 function decode(fragment: string): string {

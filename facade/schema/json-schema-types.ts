@@ -3,7 +3,7 @@
 // compile, `required: true`) is left out here: then it stays on the result for everyone else, and
 // TypeBox does not see it.
 
-import { isRecord } from "../border/options.js";
+import { isRecord } from "../interop/options.js";
 import { type Dictionary, hide, type SchemaNode, schemaNode, setOwn } from "./typebox-kinds.js";
 
 /** A TypeBox kind and the keywords it needs. */

@@ -1,4 +1,4 @@
-// Schemas that are made when somebody looks at them. A document may have a thousand operations of which a
+// Schemas that are made when they are first read. A document may have a thousand operations of which a
 // program calls ten.
 
 /** The getters that stand for a schema which may not be made yet: how each is made, its JSON text if there is one, and a
@@ -17,7 +17,7 @@ export const SCHEMA_FIELDS = ["inputSchema", "outputSchema"] as const;
 type SchemaField = (typeof SCHEMA_FIELDS)[number];
 
 /**
- * Gives an object a schema that `make` makes at the first look. To everyone else it is an own, enumerable
+ * Gives an object a schema that `make` makes at the first access. To everyone else it is an own, enumerable
  * property like any other: it can be replaced, and copies by `{ ...object }` hold the schema itself.
  */
 export function defineLazySchema(
@@ -28,7 +28,7 @@ export function defineLazySchema(
   outline?: () => string,
 ): void {
   let made: { schema: unknown } | undefined;
-  // Called on whichever copy has the getter, so that each becomes plain at the first look, with one schema for all.
+  // Called on whichever copy has the getter, so that each becomes plain at the first access, with one schema for all.
   function get(this: object): unknown {
     made ??= { schema: make() };
     if (Object.hasOwn(this, field)) settle(this, field, made.schema);

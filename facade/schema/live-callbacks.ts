@@ -6,7 +6,7 @@ import { formatFunction, kindFunction } from "./registries.js";
 import { Kind } from "./typebox-kinds.js";
 
 /** The answers for one schema. Native code gets this object with each call and keeps no reference to it,
- * so that a schema that nobody uses any more can be collected. */
+ * so that an unused schema can be collected. */
 export class LiveCallbacks {
   readonly #schema: Schema;
   readonly #slots: readonly unknown[];
@@ -132,7 +132,7 @@ export class LiveCallbacks {
     return BigInt(digits);
   }
 
-  /** A `default` of the schema that has no form in JSON, in a list of one; nothing if there is none. */
+  /** A `default` of the schema that has no form in JSON, in a list of one; `undefined` without one. */
   cloneDefault(slot: number): [unknown] | undefined {
     const value = this.#slots[slot];
     try {

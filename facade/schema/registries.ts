@@ -1,11 +1,12 @@
 // The users' own formats and kinds. TypeBox keeps them in registries, one set for each copy of TypeBox in
-// the process: its ES module and CommonJS builds are two copies, and a fork is another.
+// the process: its ES module and CommonJS builds are two copies, and a fork is a third.
 
 import { createRequire } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { messageOf } from "../border/text.js";
 import { CallError, invalid } from "../errors.js";
+import { messageOf } from "../interop/text.js";
 import { logImportant } from "../logging.js";
+import { native } from "../runtime.js";
 import { installedFork } from "./fork.js";
 
 /** `FormatRegistry` and `TypeRegistry` of TypeBox, as far as they are used here. */
@@ -38,7 +39,11 @@ let lookedForOwn = false;
 let lookedForFork = false;
 /** Builds of TypeBox, by the URL of their entry, until what is registered there is needed. */
 const notLoaded = new Set<string>();
+/** They describe a value, and rule nothing out. */
+const OPENAPI_FORMATS = /^(int32|int64|float|double|byte|binary|password)$/;
 const unknownKinds = new Set<string>();
+/** Whether to warn if they are never registered. */
+const expectedFormats = new Map<string, boolean>();
 
 /**
  * Adds a copy of TypeBox, such as a fork, whose `FormatRegistry` and `TypeRegistry` entries are used. The copies that
@@ -68,9 +73,20 @@ export function useEsModule(url: string): void {
   notLoaded.add(url);
 }
 
+/** A schema that was built with TypeBox has this format: it is the user's, or one that is known. */
+export function expectFormat(name: string): void {
+  if (!expectedFormats.has(name)) expectedFormats.set(name, true);
+}
+
 /** The user's check of a format, if there is one. */
 export function formatFunction(name: string): FormatFunction | undefined {
-  return find((copy) => copy.FormatRegistry, name);
+  const check = find((copy) => copy.FormatRegistry, name);
+  if (check === undefined && expectedFormats.get(name) === true) {
+    expectedFormats.set(name, false);
+    const isKnown = OPENAPI_FORMATS.test(name) || native.checkFormat(name, "") !== null;
+    if (!isKnown) warnUnknown("format", name, "it is not checked");
+  }
+  return check;
 }
 
 /** The formats that users have registered. */
@@ -83,14 +99,18 @@ export function kindFunction(name: string): KindFunction | undefined {
   const check = find((copy) => copy.TypeRegistry, name);
   if (check === undefined && !unknownKinds.has(name)) {
     unknownKinds.add(name);
-    const message = `A schema has the kind ${JSON.stringify(name)}, which is not registered with any known copy of TypeBox, so no value matches it`;
-    logImportant(
-      "warn",
-      "schema",
-      `${message}. If it is registered with another copy, such as a fork, call useTypeBox(fork)`,
-    );
+    warnUnknown("kind", name, "no value matches it");
   }
   return check;
+}
+
+function warnUnknown(what: "format" | "kind", name: string, effect: string): void {
+  const message = `A schema has the ${what} ${JSON.stringify(name)}, which is not registered with any known copy of TypeBox, so ${effect}`;
+  logImportant(
+    "warn",
+    "schema",
+    `${message}. If it is registered with another copy, such as a fork, call useTypeBox(fork)`,
+  );
 }
 
 function find<T>(registryOf: (copy: TypeBoxModule) => Registry<T>, name: string): T | undefined {
@@ -101,8 +121,8 @@ function find<T>(registryOf: (copy: TypeBoxModule) => Registry<T>, name: string)
   return undefined;
 }
 
-/** Every copy of TypeBox that was named, and the one that `require` gives, provided that somebody has
- * loaded it: nobody has registered anything with a copy that is not loaded, and loading it is slow. */
+/** Every copy of TypeBox that was named, and the one that `require` gives, provided that it is
+ * loaded: nothing can be registered with a copy that is not loaded, and loading it is slow. */
 export function knownCopies(): readonly TypeBoxModule[] {
   if (!lookedForOwn) {
     const loaded = loadedCommonJsCopy();

@@ -1,10 +1,10 @@
 // Schemas that their own library checks, by the Standard Schema convention (https://standardschema.dev): Zod, Valibot,
 // ArkType and others. What such a library makes of a value is what handlers and callers get, so that every rule of a
-// schema holds; its JSON Schema is for everybody who cannot run the library.
+// schema holds; its JSON Schema is for those who cannot run the library.
 
-import { loadLibrary } from "../border/host.js";
-import { messageOf, pointerToken } from "../border/text.js";
 import { invalid } from "../errors.js";
+import { loadLibrary } from "../interop/host.js";
+import { messageOf, pointerToken } from "../interop/text.js";
 import type { ValueError } from "./compiled.js";
 
 /**
@@ -31,7 +31,7 @@ export type Validated =
 /** The library's own check. Some rules have to wait for something: then it is a promise. */
 export type Validate = (value: unknown) => Validated | Promise<Validated>;
 
-/** What a schema has under `~standard`, with nothing about it believed. */
+/** What a schema has under `~standard`, unchecked. */
 interface Standard {
   readonly vendor?: unknown;
   readonly validate?: unknown;
@@ -50,7 +50,7 @@ export function vendorOf(schema: unknown): string | undefined {
   return typeof vendor === "string" ? vendor : undefined;
 }
 
-/** The library's check of a schema; nothing where the schema has none. */
+/** The library's check of a schema; `undefined` without one. */
 export function validatorOf(schema: unknown): Validate | undefined {
   const standard = standardOf(schema);
   if (typeof standard?.validate !== "function") return undefined;
@@ -103,13 +103,13 @@ export interface Library {
   readonly name: string;
   /** The adapter for it that is exported. */
   readonly adapter: string;
-  /** Whether a schema is this library's, told without loading the library. */
+  /** Whether a schema is this library's, found out without loading the library. */
   owns(schema: unknown): boolean;
   /** What to install for its export. */
   readonly packages: string;
   /** The module with the export. */
-  readonly module: "zod" | "@valibot/to-json-schema";
-  /** The export in that module; nothing if it has none. */
+  readonly module: "zod/v4" | "@valibot/to-json-schema";
+  /** The export in that module; `undefined` without one. */
   exportOf(module: Record<string, unknown>): JsonSchemaExport | undefined;
 }
 
@@ -117,7 +117,8 @@ export const ZOD: Library = {
   name: "Zod",
   adapter: "zodAdapter",
   packages: "zod@4",
-  module: "zod",
+  // Zod 3.25 has it too, and Zod 4 is this very module.
+  module: "zod/v4",
   owns: (schema) => vendorOf(schema) === "zod" || hasProperty(schema, "_zod"),
   exportOf: ({ toJSONSchema }) =>
     typeof toJSONSchema === "function"
@@ -160,6 +161,11 @@ export function jsonSchemaOf(schema: unknown, mode: SchemaMode, write?: JsonSche
     return standard[mode]({ target: TARGET });
   }
   const library = libraryOf(schema);
+  if (library === ZOD && !hasProperty(schema, "_zod")) {
+    throw invalid(
+      "this is a Zod 3 schema, which has no JSON Schema export: use Zod 4, or zod/v4 of zod@3.25",
+    );
+  }
   if (write !== undefined) return write(schema, mode, false);
   if (library !== undefined) return load(library)(schema, mode, true);
   if (hasProperty(schema, "toJsonSchema") && typeof schema.toJsonSchema === "function") {

@@ -60,7 +60,7 @@ export const BUILT_IN_KINDS: ReadonlySet<string> = new Set([
   "Void",
 ]);
 
-/** An object with string keys whose values nobody has looked at yet. */
+/** An object with string keys whose values are not checked yet. */
 export type Dictionary = Record<string, unknown>;
 
 /** The kind of a TypeBox 0.34 schema; undefined for everything else, inherited tags included. */

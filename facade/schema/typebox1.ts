@@ -2,8 +2,8 @@
 // such, except for what JSON has no word for.
 
 import type { TSchema } from "@sinclair/typebox";
-import { isRecord } from "../border/options.js";
 import { invalid } from "../errors.js";
+import { isRecord } from "../interop/options.js";
 import { FromSchema } from "./from-schema.js";
 import { POSITIONS } from "./json-schema-positions.js";
 import { MAX_SCHEMA_DEPTH } from "./limits.js";

@@ -50,7 +50,13 @@ export function validateOrThrow(schema: unknown, value: unknown, context?: strin
 }
 
 /** The error that names everything that is wrong with a value. */
-export function validationError(errors: ValueError[], context?: string): CallError {
+export function validationError(
+  errors: readonly ValueError[],
+  context?: string,
+  details: object = {},
+): CallError {
   const where = context === undefined || context === "" ? "" : ` for ${context}`;
-  return invalid(`Validation failed${where}:\n${formatValueErrors(errors)}`, { errors });
+  // The path of the whole value is empty, which reads as a slip.
+  const named = errors.map(({ path, message }) => ({ path: path || "(whole value)", message }));
+  return invalid(`Validation failed${where}:\n${formatValueErrors(named)}`, { errors, ...details });
 }

@@ -1,6 +1,6 @@
 // What the options of all doors share.
 
-import { type Check, isString, must, oneOf } from "../border/options.js";
+import { type Check, isString, must, oneOf } from "../interop/options.js";
 
 export const PATH = /^(\/[\w.~-]+)+$/;
 export const aPath = must(

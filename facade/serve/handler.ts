@@ -1,15 +1,17 @@
-// A registry as a function from requests to answers, for whoever has a server already.
+// A registry as a function from requests to answers, for programs that have a server already.
 
-import { onAbort } from "../border/abort.js";
-import { closedOnce } from "../border/closing.js";
-import { keepAliveDuring } from "../border/keep-alive.js";
-import { refusal } from "../border/options.js";
+import type { CloseOptions } from "../call/transport.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { onAbort } from "../interop/abort.js";
+import { closedOnce } from "../interop/closing.js";
+import { keepAliveDuring } from "../interop/keep-alive.js";
+import { refusal } from "../interop/options.js";
 import type { ServedExchange } from "../native-binding.js";
 import { assertRegistry } from "../registry/assert-registry.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { checkedServe, type ServeOptions } from "./options.js";
-import { Offered, type ServeCloseOptions } from "./serve.js";
+import { RequestContexts } from "./request-contexts.js";
+import { RegistryService } from "./serve.js";
 
 /**
  * Options of `createHandler`.
@@ -37,7 +39,7 @@ export interface RegistryHandler {
   /** Notifies MCP clients that watch this resource that it has changed. */
   readonly resourceUpdated: (uri: string) => void;
   /** Ends streams, lets running calls finish, and aborts the rest after `drain`. */
-  readonly close: (options?: ServeCloseOptions) => Promise<void>;
+  readonly close: (options?: CloseOptions) => Promise<void>;
 }
 
 /** Bodies up to this size cross in one piece, if their size is known. In bytes. */
@@ -61,14 +63,15 @@ export function createHandler(registry: OperationRegistry, options: RegistryHand
   }
   const checked = checkedServe(options, "createHandler");
   assertRegistry(registry, "createHandler");
-  return new Handling(new Offered(registry, checked));
+  return new FetchHandler(registry, checked);
 }
 
-class Handling implements RegistryHandler {
-  readonly #offered: Offered;
+class FetchHandler implements RegistryHandler {
+  readonly #service: RegistryService;
+  readonly #contexts = new RequestContexts();
 
-  constructor(offered: Offered) {
-    this.#offered = offered;
+  constructor(registry: OperationRegistry, options: RegistryHandlerOptions) {
+    this.#service = new RegistryService(registry, options, this.#contexts);
   }
 
   // Functions of the object and not of its class, so that they can be taken out of it.
@@ -76,25 +79,29 @@ class Handling implements RegistryHandler {
   readonly fetch = async (request: Request): Promise<Response> => {
     const { signal } = request;
     if (signal.aborted) throw gone();
-    const exchange = this.#offered.native.exchange();
+    const exchange = this.#service.native.exchange();
     const forget = onAbort(signal, () => exchange.cancel());
+    const context = this.#contexts.begin();
     try {
-      const head = JSON.parse(await keepAliveDuring(send(exchange, request))) as Head;
+      const headers = this.#contexts.mark([...request.headers], context);
+      const head = JSON.parse(await keepAliveDuring(send(exchange, request, headers))) as Head;
       return answer(exchange, head, forget);
     } catch (error) {
       forget?.();
-      // Nothing of it is under way any more, and nobody brings the rest of its body.
+      // Nothing of it is running any more, and the rest of its body will not come.
       exchange.cancel();
       throw error;
+    } finally {
+      this.#contexts.end(context);
     }
   };
 
-  readonly resourceUpdated = (uri: string): void => this.#offered.resourceUpdated(uri);
+  readonly resourceUpdated = (uri: string): void => this.#service.resourceUpdated(uri);
 
-  readonly close = closedOnce((drain) => this.#offered.close(drain));
+  readonly close = closedOnce((drain) => this.#service.close(drain));
 }
 
-/** The head of an answer, as the native side tells it. */
+/** The head of a response, from the native side. */
 interface Head {
   readonly status: number;
   readonly headers: [name: string, value: string][];
@@ -103,13 +110,17 @@ interface Head {
 }
 
 /** Brings a request, with its body. */
-async function send(exchange: ServedExchange, request: Request): Promise<string> {
+async function send(
+  exchange: ServedExchange,
+  request: Request,
+  headers: [name: string, value: string][],
+): Promise<string> {
   const { pathname, search, host } = new URL(request.url);
   const head = JSON.stringify({
     method: request.method,
     target: pathname + search,
     host,
-    headers: [...request.headers],
+    headers,
   });
   if (request.body === null) return exchange.send(head, new Uint8Array());
   const length = request.headers.get("content-length");
@@ -122,7 +133,7 @@ async function send(exchange: ServedExchange, request: Request): Promise<string>
     );
     return answered;
   }
-  // What becomes of it is told with the answer, which may not need all of it.
+  // Whether it was received shows in the answer, which may not need all of it.
   void pump(exchange, request.body);
   return answered;
 }
@@ -130,7 +141,7 @@ async function send(exchange: ServedExchange, request: Request): Promise<string>
 async function pump(exchange: ServedExchange, body: ReadableStream<Uint8Array>): Promise<void> {
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   try {
-    // Somebody else may have begun to read it.
+    // Something else may have begun to read it.
     reader = body.getReader();
     for (;;) {
       const { done, value } = await reader.read();
@@ -143,12 +154,12 @@ async function pump(exchange: ServedExchange, body: ReadableStream<Uint8Array>):
     exchange.end(false);
     await reader.cancel();
   } catch {
-    // Whoever sends it is gone, or it was read before.
+    // Its sender is gone, or it was read before.
     exchange.end(false);
   }
 }
 
-/** The answer. Its body is asked for as it is read. */
+/** The response. Its body is requested as it is read. */
 function answer(exchange: ServedExchange, head: Head, forget: (() => void) | undefined): Response {
   const { status } = head;
   if (!head.hasMore) {
@@ -178,7 +189,7 @@ function answer(exchange: ServedExchange, head: Head, forget: (() => void) | und
         exchange.cancel();
       },
     },
-    // Nothing is read ahead: whoever does not read must not make the operation go on.
+    // Nothing is read ahead: a client that does not read must not make the operation go on.
     { highWaterMark: 0 },
   );
   return new Response(body, { status, headers: head.headers });

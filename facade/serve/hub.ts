@@ -1,10 +1,6 @@
-// Those who are connected to the hub, and their operations in its registry.
+// The spokes that are connected to the hub, and their operations in its registry.
 
 import { randomUUID } from "node:crypto";
-import { refusal } from "../border/options.js";
-import { PendingWork } from "../border/pending-work.js";
-import { kindOf, messageOf, quoted } from "../border/text.js";
-import { Pace, Turns } from "../border/turns.js";
 import { type DiscoveredOperation, readDescription } from "../call/described.js";
 import {
   checkedImport,
@@ -12,11 +8,17 @@ import {
   importedFrom,
   type Peer,
   type PeerOperation,
+  peerWork,
 } from "../call/imported.js";
 import { Requests } from "../call/requests.js";
 import type { RemoteCallMap } from "../call/transport.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { CallError, failed, InfrastructureErrorCode } from "../errors.js";
 import type { ImportedAccessControl } from "../imported-access.js";
+import { Pace, Yielder } from "../interop/event-loop.js";
+import { NamedListeners } from "../interop/listeners.js";
+import { refusal } from "../interop/options.js";
+import { PendingWork } from "../interop/pending-work.js";
+import { messageOf, quoted } from "../interop/text.js";
 import { logger } from "../logging.js";
 import type { HubPeer, RegistryServer } from "../native-binding.js";
 import type { NativeWork } from "../registry/native-handler.js";
@@ -134,7 +136,6 @@ export interface SpokeNews {
   instance: string | null;
 }
 
-const EVENTS: readonly SpokeEvent[] = ["joined", "registered", "left"];
 const log = logger("hub");
 
 export class Hub implements ServedHub {
@@ -142,9 +143,7 @@ export class Hub implements ServedHub {
   readonly #registry: OperationRegistry;
   readonly #accept: AcceptSpoke | undefined;
   readonly #spokes = new Map<string, Connected>();
-  readonly #listeners = new Map<SpokeEvent, Set<{ run: (spoke: Spoke) => unknown }>>(
-    EVENTS.map((event) => [event, new Set()]),
-  );
+  readonly #listeners = new NamedListeners<SpokeEvent, Spoke>("joined", "registered", "left");
   /** Answers of all spokes arrive here. */
   readonly #pending = new PendingWork<string>(randomUUID);
 
@@ -156,26 +155,17 @@ export class Hub implements ServedHub {
 
   readonly spokes: Spokes = {
     list: () => [...this.#spokes.values()],
-    on: (event, run) => {
-      const listeners = this.#listeners.get(event);
-      if (listeners === undefined) {
-        throw refusal("on: event", `must be one of ${EVENTS.join(", ")}, not ${quoted(event)}`);
-      }
-      if (typeof run !== "function") throw refusal("on: listener", `must be a function, not ${kindOf(run)}`);
-      const entry = { run };
-      listeners.add(entry);
-      return () => void listeners.delete(entry);
-    },
+    on: this.#listeners.on,
   };
 
   joined(news: SpokeNews): void {
     const peer = this.#native.spoke(news.id, this.#pending.mailbox);
-    // It may have left before we looked.
+    // It may have left in the meantime.
     if (peer === null) return;
     const close = () => this.#native.closeSpoke(news.id);
     const spoke = new Connected(news, peer, this.#pending, this.#registry, close);
     this.#spokes.set(news.id, spoke);
-    this.#notify("joined", spoke);
+    this.#listeners.notify("joined", spoke);
   }
 
   left(id: string): void {
@@ -184,14 +174,14 @@ export class Hub implements ServedHub {
     this.#spokes.delete(id);
     this.#pending.drain();
     spoke.forget();
-    this.#notify("left", spoke);
+    this.#listeners.notify("left", spoke);
   }
 
   /** A spoke offers operations, each as JSON. Resolves to the answer, as JSON. */
   async offered(id: string, operations: readonly string[]): Promise<string> {
     const spoke = this.#spokes.get(id);
     if (spoke === undefined) throw gone();
-    const offered = await spoke.pace.run((turns) => readAll(operations, turns));
+    const offered = await spoke.pace.run((yielder) => readAll(operations, yielder));
     spoke.offered = offered;
     if (this.#accept === undefined) return acceptedOffer([]);
     const acceptance = await this.#acceptance(this.#accept, spoke).catch((error) => {
@@ -200,15 +190,15 @@ export class Hub implements ServedHub {
       throw error;
     });
     const isNewest = () => this.#spokes.has(id) && spoke.offered === offered;
-    const taken = await spoke.pace.run(async (turns) =>
-      isNewest() ? importedFrom(spoke, offered, acceptance, spoke.schemas, turns) : [],
+    const taken = await spoke.pace.run(async (yielder) =>
+      isNewest() ? importedFrom(spoke, offered, acceptance, spoke.schemas, yielder) : [],
     );
     // It may have left, or offered something newer, while that was found out.
     if (!this.#spokes.has(id)) throw gone();
     if (spoke.offered !== offered) return acceptedOffer(spoke.registered);
     this.#makeRoomFor(spoke);
     spoke.take(taken);
-    this.#notify("registered", spoke);
+    this.#listeners.notify("registered", spoke);
     return acceptedOffer(spoke.registered);
   }
 
@@ -237,10 +227,7 @@ export class Hub implements ServedHub {
         `The hub could not take the operations of spoke ${quoted(spoke.name)}: its accept function returned ` +
         `${quoted(acceptance)}; expected false or an object such as { namespace: "laptop" } (${messageOf(error)})`;
       log.error(message, {});
-      throw new CallError(InfrastructureErrorCode.EXECUTION_ERROR, message, {
-        reason: "not-accepted",
-        delivery: "none",
-      });
+      throw failed(message, { reason: "not-accepted", delivery: "none" });
     }
   }
 
@@ -249,19 +236,6 @@ export class Hub implements ServedHub {
     if (spoke.name === "") return;
     for (const other of this.#spokes.values()) {
       if (other !== spoke && spoke.isBack(other)) other.forget();
-    }
-  }
-
-  #notify(event: SpokeEvent, spoke: Spoke): void {
-    for (const { run } of [...(this.#listeners.get(event) ?? [])]) {
-      try {
-        run(spoke);
-      } catch (error) {
-        // As an EventTarget does: the other listeners run, and the error surfaces by itself.
-        queueMicrotask(() => {
-          throw error;
-        });
-      }
     }
   }
 }
@@ -311,16 +285,11 @@ class Connected implements Spoke, Peer {
     if (keepInStep !== undefined) {
       throw refusal("import: keepInStep", "is what accept does for a hub's own registry");
     }
-    return importedFrom(this, this.offered, checked, new ForeignSchemas(), new Turns());
+    return importedFrom(this, this.offered, checked, new ForeignSchemas(), new Yielder());
   };
 
   nativeWork(operationId: string): NativeWork {
-    return {
-      isPossible: () => true,
-      ownsSchema: () => false,
-      register: (registry, spec, { input, output }) =>
-        registry.setPeer(spec, input, output, this.#peer, operationId),
-    };
+    return peerWork(this.#peer, operationId);
   }
 
   take(operations: readonly PeerOperation[]): void {
@@ -332,13 +301,13 @@ class Connected implements Spoke, Peer {
   }
 }
 
-/** Reads what a spoke says about its operations. What is no description is left out. */
-async function readAll(operations: readonly string[], turns: Turns): Promise<DiscoveredOperation[]> {
+/** Reads what a spoke says about its operations. Invalid descriptions are left out. */
+async function readAll(operations: readonly string[], yielder: Yielder): Promise<DiscoveredOperation[]> {
   const read: DiscoveredOperation[] = [];
   for (const text of operations) {
     const operation = readDescription(JSON.parse(text));
     if (operation !== undefined) read.push(operation);
-    if (turns.isDue) await turns.take();
+    if (yielder.isDue) await yielder.yieldNow();
   }
   return read;
 }
@@ -348,8 +317,5 @@ function acceptedOffer(operations: readonly string[]): string {
 }
 
 function gone(): CallError {
-  return new CallError(InfrastructureErrorCode.EXECUTION_ERROR, "The spoke has left", {
-    reason: "peer-lost",
-    delivery: "none",
-  });
+  return failed("The spoke has left", { reason: "peer-lost", delivery: "none" });
 }

@@ -1,9 +1,9 @@
-// Who calls, as a function of the user's says it.
+// `identify`: the identity of a request, from the user's function.
 
-import { isWhole, optionOf } from "../border/options.js";
-import { kindOf, messageOf } from "../border/text.js";
 import { isIdentity } from "../call/incoming.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { isWhole, optionOf } from "../interop/options.js";
+import { kindOf, messageOf } from "../interop/text.js";
 import { logger } from "../logging.js";
 import type { Identity } from "../types.js";
 
@@ -52,8 +52,8 @@ export type Identify = (
   request: ServedRequest,
 ) => Identity | KeptIdentity | undefined | null | Promise<Identity | KeptIdentity | undefined | null>;
 
-/** A request as the native side tells of it. */
-export interface AskedIdentity {
+/** A request as the native side describes it. */
+export interface IdentityRequest {
   method: string;
   url: string;
   headers: [name: string, value: string][];
@@ -62,8 +62,8 @@ export interface AskedIdentity {
 const log = logger("serve");
 
 /** The answer as the native side reads it. */
-export async function identified(identify: Identify, asked: AskedIdentity): Promise<string> {
-  const request = new NotedRequest(asked);
+export async function identified(identify: Identify, incoming: IdentityRequest): Promise<string> {
+  const request = new NotedRequest(incoming);
   const answer = await identify(request);
   const { identity, maxAge } = partsOf(answer);
   if (identity !== undefined && !isIdentity(identity)) {
@@ -74,14 +74,14 @@ export async function identified(identify: Identify, asked: AskedIdentity): Prom
   if (maxAge !== undefined && !isWhole(maxAge, 0)) {
     throw refused("identify returned a maxAge that is not a whole number of milliseconds");
   }
-  return JSON.stringify({ identity: identity ?? null, maxAge, lookedAt: [...request.lookedAt] });
+  return JSON.stringify({ identity: identity ?? null, maxAge, lookedAt: [...request.accessed] });
 }
 
-/** How a failure is told: what a user's function throws is nobody's business but the operator's. */
-export function failureOf(error: unknown): CallError {
+/** The error for the client: what a user's function throws is for the operator only. */
+export function failureOf(error: unknown, name = "identify"): CallError {
   if (error instanceof CallError && error.code === InfrastructureErrorCode.ACCESS_DENIED) return error;
-  log.error(`identify failed: ${messageOf(error)}`);
-  return refused("identify failed");
+  log.error(`${name} failed: ${messageOf(error)}`);
+  return refused(`${name} failed`);
 }
 
 function refused(message: string): CallError {
@@ -96,38 +96,38 @@ function partsOf(answer: unknown): { identity: unknown; maxAge: unknown } {
   return { identity: answer, maxAge: undefined };
 }
 
-/** A request that notes what is looked at, under the names that the native side knows. */
+/** A request that records what is read of it, under the names that the native side knows. */
 class NotedRequest implements ServedRequest {
-  readonly #asked: AskedIdentity;
-  readonly lookedAt = new Set<string>();
+  readonly #request: IdentityRequest;
+  readonly accessed = new Set<string>();
   readonly headers: Headers;
 
-  constructor(asked: AskedIdentity) {
-    this.#asked = asked;
-    this.headers = noted(new Headers(asked.headers), this.lookedAt);
+  constructor(incoming: IdentityRequest) {
+    this.#request = incoming;
+    this.headers = noted(new Headers(incoming.headers), this.accessed);
   }
 
   get method(): string {
-    this.lookedAt.add(":method");
-    return this.#asked.method;
+    this.accessed.add(":method");
+    return this.#request.method;
   }
 
   get url(): string {
-    this.lookedAt.add(":url");
-    return this.#asked.url;
+    this.accessed.add(":url");
+    return this.#request.url;
   }
 }
 
-/** Headers that note which of them are looked at. Whoever does anything but ask for one has looked at all. */
-function noted(headers: Headers, lookedAt: Set<string>): Headers {
+/** Headers that record which of them are read. Anything but reading one by name counts as reading all. */
+function noted(headers: Headers, accessed: Set<string>): Headers {
   const one = (ask: (name: string) => unknown) => (name: string) => {
-    lookedAt.add(String(name).toLowerCase());
+    accessed.add(String(name).toLowerCase());
     return ask.call(headers, name);
   };
   return new Proxy(headers, {
     get(_, property) {
       if (property === "get" || property === "has") return one(headers[property]);
-      lookedAt.add(":headers");
+      accessed.add(":headers");
       const value = Reflect.get(headers, property);
       return typeof value === "function" ? value.bind(headers) : value;
     },

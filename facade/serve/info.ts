@@ -1,6 +1,6 @@
-// What an OpenAPI document says about the whole.
+// The `info` of an OpenAPI document.
 
-import { aString, type Check, checkedOptions, type Fields, required } from "../border/options.js";
+import { aString, type Check, checkedOptions, type Fields, required } from "../interop/options.js";
 
 /**
  * The `info` of an OpenAPI document.

@@ -39,7 +39,7 @@ export function toNodeListener(handler: Pick<RegistryHandler, "fetch">): NodeLis
     });
     respond(handler, request, response, gone.signal).catch((error) => {
       if (!gone.signal.aborted) log.debug(`A request was not answered: ${String(error)}`);
-      // There is no answer, or no more of it: the connection says so.
+      // There is no answer, or no more of it: closing the connection shows that.
       response.destroy();
     });
   };
@@ -90,7 +90,7 @@ function targetOf(request: IncomingMessage): string {
   return (request as IncomingMessage & { originalUrl?: string }).originalUrl ?? request.url ?? "/";
 }
 
-/** Whether a path means the same to whatever looked at it before us: a URL loses its dots when it is read. */
+/** Whether a path means the same to the code that read it before us: a URL loses its dots when it is read. */
 function isPlain(target: string): boolean {
   const [path = ""] = target.split("?", 1);
   return /^\/(?!\/)/.test(path) && !/\\|(^|\/)(\.|%2e){1,2}(\/|$)/i.test(path);
@@ -109,7 +109,7 @@ function toRequest(request: IncomingMessage, signal: AbortSignal): Request {
   const host = request.headers[":authority"] ?? request.headers.host;
   if (typeof host === "string" && !headers.has("host")) headers.set("host", host);
   if (method === "GET" || method === "HEAD") return new Request(url, { method, headers, signal });
-  // Somebody has read it already.
+  // A body parser has read it already.
   if (request.readableEnded && body !== undefined) {
     const text = body instanceof Uint8Array ? body : JSON.stringify(body);
     headers.delete("content-length");

@@ -1,5 +1,7 @@
-// What users say about a server, checked, and how the native side is told (`crates/operations-serve/src/options.rs`).
+// The options of a server, checked, and their form for the native side (`crates/operations-serve/src/options.rs`).
 
+import type { PlaceLimits } from "../call/admission-queue.js";
+import { isIdentity } from "../call/incoming.js";
 import {
   aBoolean,
   aCount,
@@ -21,28 +23,27 @@ import {
   must,
   refusal,
   required,
-} from "../border/options.js";
-import { aFileToRead } from "../border/permission.js";
-import { kindOf } from "../border/text.js";
-import { isIdentity } from "../call/incoming.js";
-import type { PlaceLimits } from "../call/places.js";
+} from "../interop/options.js";
+import { aFileToRead } from "../interop/permission.js";
+import { kindOf } from "../interop/text.js";
 import type { Identity, OperationSpec } from "../types.js";
 import { aPath, defined, door, PATH, someErrors } from "./door-options.js";
 import { explorerFiles } from "./explorer.js";
 import type { AcceptSpoke } from "./hub.js";
 import type { Identify } from "./identify.js";
 import { anInfo, type OpenAPIInfo } from "./info.js";
-import { anMcpDoor, type McpDoorOptions, nativeMcp } from "./mcp-door.js";
+import { nativeJwt, oauthOfJwt, type ServeJwt, someJwt } from "./jwt.js";
+import { anMcpDoor, type MCPDoorOptions, mcpDoors, nativeMcp } from "./mcp-door.js";
 
 /**
  * The HTTP door: every operation at `POST <path>/<namespace>/<name>`, and at the addresses in `<path>/openapi.json`.
  *
  * @example
  * ```ts
- * const door: HttpDoorOptions = { path: "/v1", info: { title: "Tasks", version: "1.0.0" } };
+ * const door: HTTPDoorOptions = { path: "/v1", info: { title: "Tasks", version: "1.0.0" } };
  * ```
  */
-export interface HttpDoorOptions {
+export interface HTTPDoorOptions {
   /** The path (default `/api`). */
   path?: string;
   /** The `info` of its OpenAPI document. */
@@ -50,6 +51,9 @@ export interface HttpDoorOptions {
   /** As `errors` of `serve`, for this door. */
   errors?: "mask" | "expose";
 }
+
+/** @deprecated Use `HTTPDoorOptions`. */
+export type HttpDoorOptions = HTTPDoorOptions;
 
 /**
  * The hub: the call protocol over WebSocket, for `connectHub` and for pages.
@@ -108,9 +112,9 @@ export interface ExplorerDoorOptions {
  */
 export interface ServeDoors {
   /** Plain HTTP with JSON. */
-  http?: boolean | HttpDoorOptions;
+  http?: boolean | HTTPDoorOptions;
   /** The Model Context Protocol. */
-  mcp?: boolean | McpDoorOptions;
+  mcp?: boolean | MCPDoorOptions | readonly MCPDoorOptions[];
   /** The call protocol over WebSocket. Only `serve` has this door. */
   hub?: boolean | HubDoorOptions;
   /** A page to search operations and to call them, through the HTTP door. */
@@ -179,14 +183,19 @@ export interface ServeOptions extends PlaceLimits {
   /** Which operations are served: all that are not internal, by default. */
   operations?: (spec: OperationSpec) => boolean;
   /**
-   * Returns the identity of a request. Without it, and without `tokens`, no caller has an identity, and only open
-   * operations can be called. With one of them, every request needs an identity, unless `anonymous` is set.
+   * Returns the identity of a request. Without it, and without `tokens` and `jwt`, no caller has an identity, and only open
+   * operations can be called. They can be combined: `identify` is asked last, for what the others do not know. With one of them, every request needs an identity, unless `anonymous` is set.
    */
   identify?: Identify;
   /** The identity of each token (`Authorization: Bearer <token>`). Unknown tokens are answered with 401. */
   tokens?: Readonly<Record<string, Identity>>;
   /**
-   * With `tokens` or `identify`: whether callers without an identity may call open operations (default: no, they are
+   * Issuers whose tokens are accepted, verified without JavaScript. When its token expires, a connection to the hub or a stream
+   * ends.
+   */
+  jwt?: ServeJwt | readonly ServeJwt[];
+  /**
+   * With `tokens`, `jwt` or `identify`: whether callers without an identity may call open operations (default: no, they are
    * answered with 401).
    */
   anonymous?: boolean;
@@ -213,7 +222,8 @@ export interface ServeOptions extends PlaceLimits {
    * How long a call may take, in milliseconds (default 60,000; 0 for no limit). Subscriptions end with their clients.
    */
   timeout?: number;
-  /** How long a client may take to send its headers, and again for its body, in milliseconds (default 30,000). */
+  /** How long a client may take to send its headers, and again for its body or for one message to the hub, in milliseconds
+   * (default 30,000). */
   requestTimeout?: number;
   /**
    * How long a client may read nothing of a response, in milliseconds (default 30,000; 0 for no limit). After that, its
@@ -223,9 +233,10 @@ export interface ServeOptions extends PlaceLimits {
   /**
    * How many bytes of requests and responses may be in memory (default 128 MiB): bodies and hub calls that wait or run, and
    * responses that are not yet sent. Beyond that, requests are answered with 503, and calls over the hub fail with the same
-   * error. A caller is admitted while they hold less than is left, so one alone gets half of it. Callers are known by their
-   * identity, or without one by their address. Events of streams are counted apart, with the same limit: beyond it, new
-   * streams are refused.
+   * error. A caller is admitted if they then hold no more than is left, so one alone gets half of it. Callers are known by their
+   * identity, or without one by their address. Counted apart, with the same limit: events of streams, beyond which new
+   * streams are refused and a stream ends at its next event, and hub messages of which a part is missing, beyond which their
+   * connections are closed.
    */
   maxBufferedBytes?: number;
   /**
@@ -318,7 +329,7 @@ const urls = must("a list of URLs", (value) =>
 
 /** How each door is checked. */
 export const DOORS: Fields<ServeDoors> = {
-  http: door(group<HttpDoorOptions>({ path: aPath, info: anInfo, errors: someErrors })),
+  http: door(group<HTTPDoorOptions>({ path: aPath, info: anInfo, errors: someErrors })),
   mcp: anMcpDoor,
   hub: door(
     group<HubDoorOptions>({
@@ -344,6 +355,7 @@ export const SERVE_FIELDS: Fields<ServeOptions> = {
   operations: aFunction,
   identify: aFunction,
   tokens: someTokens,
+  jwt: someJwt,
   anonymous: aBoolean,
   errors: someErrors,
   accessLog: aBoolean,
@@ -391,14 +403,16 @@ export function checkedServe(options: ServeOptions, who = "serve"): ServeOptions
       'cannot be given to every page: name the pages in allowedOrigins instead of "*"',
     );
   }
-  if (checked.anonymous === false && checked.identify === undefined && checked.tokens === undefined) {
+  if (
+    checked.anonymous === false &&
+    checked.identify === undefined &&
+    checked.tokens === undefined &&
+    checked.jwt === undefined
+  ) {
     throw refusal(
       `${who}: anonymous`,
-      "can be false only with tokens or identify, which say who callers are",
+      "can be false only with tokens, jwt or identify, which say who callers are",
     );
-  }
-  if (checked.identify !== undefined && checked.tokens !== undefined) {
-    throw refusal(`${who}: tokens`, "and identify exclude each other: identify can look at tokens itself");
   }
   return checked;
 }
@@ -406,38 +420,45 @@ export function checkedServe(options: ServeOptions, who = "serve"): ServeOptions
 /** Where each door is by default. */
 export const DOOR_PATHS = { http: "/api", mcp: "/mcp", hub: "/hub", explorer: "/" } as const;
 
-/** Two doors cannot be at one place: requests would reach the first of them only. */
+/** Two doors cannot have one path: requests would reach the first of them only. */
 function refuseSamePaths(doors: ServeDoors, prefix: string): void {
   const taken = new Map<string, string>();
   for (const [name, usual] of Object.entries(DOOR_PATHS)) {
     const given = doors[name as keyof ServeDoors];
     if (!isOpen(given)) continue;
-    const path = (Object(given) as { path?: string }).path ?? usual;
-    const other = taken.get(path);
-    if (other !== undefined) {
-      const message = `is ${path}, which is also the path of the door ${other}. Give one of them another path`;
-      throw refusal(`${prefix}doors.${name}.path`, message);
+    for (const each of [given].flat()) {
+      const path = (Object(each) as { path?: string }).path ?? usual;
+      const other = taken.get(path);
+      if (other !== undefined) {
+        const message = `is ${path}, which is also the path of the door ${other}. Give one of them another path`;
+        throw refusal(`${prefix}doors.${name}.path`, message);
+      }
+      taken.set(path, name);
     }
-    taken.set(path, name);
   }
 }
 
-/** What the native side is told. */
-export function nativeOptions(options: ServeOptions): string {
-  const { http, mcp, hub, explorer } = options.doors;
+/** The options for the native side. */
+export function nativeOptions(options: ServeOptions, ownHeaders: readonly string[]): string {
+  const { http, hub, explorer } = options.doors;
+  const [mcp, ...views] = mcpDoors(options.doors.mcp);
   const { tokens, cors } = options;
   const exposesErrors = (door: unknown) =>
     ((Object(door) as { errors?: unknown }).errors ?? options.errors) === "expose";
+  const main = mcp && { ...nativeMcp(defined(mcp)), exposeErrors: exposesErrors(mcp) };
   return JSON.stringify({
     doors: {
       http:
         http === undefined || http === false
           ? undefined
           : { path: "/api", ...(http === true ? {} : defined(http)), exposeErrors: exposesErrors(http) },
-      mcp:
-        mcp === undefined || mcp === false
-          ? undefined
-          : { ...nativeMcp(mcp === true ? {} : defined(mcp)), exposeErrors: exposesErrors(mcp) },
+      mcp: main,
+      mcpViews: views.map(({ path = "/mcp", name, version, instructions }, index) => ({
+        ...main,
+        ...defined({ path, name, version }),
+        instructions,
+        view: index + 1,
+      })),
       hub:
         hub === undefined || hub === false
           ? undefined
@@ -455,12 +476,13 @@ export function nativeOptions(options: ServeOptions): string {
     },
     identity: {
       tokens: tokens && Object.entries(tokens),
+      jwt: nativeJwt(options.jwt),
       identify: options.identify !== undefined,
       anonymous: options.anonymous,
     },
     accessLog: options.accessLog,
     tls: options.tls,
-    oauth: options.oauth,
+    oauth: options.oauth ?? oauthOfJwt(options.jwt),
     cors: cors === true ? {} : cors === false ? undefined : cors,
     allowedHosts: options.allowedHosts,
     allowedOrigins: options.allowedOrigins,
@@ -470,7 +492,7 @@ export function nativeOptions(options: ServeOptions): string {
     writeTimeout: options.writeTimeout ?? WRITE_TIMEOUT,
     maxBufferedBytes: options.maxBufferedBytes ?? MAX_BUFFERED_BYTES,
     streams: options.streams ?? STREAMS,
-    requestHeaders: options.requestHeaders ?? REQUEST_HEADERS,
+    requestHeaders: [...(options.requestHeaders ?? REQUEST_HEADERS), ...ownHeaders],
     responseHeaders: options.responseHeaders ?? RESPONSE_HEADERS,
     concurrency: options.concurrency,
     perOperation: options.perOperation,

@@ -1,43 +1,40 @@
-import { closedOnce } from "../border/closing.js";
-import { Inbox, type Receiver } from "../border/inbox.js";
-import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
-import { Answers, type AnswersOptions } from "../call/answers.js";
+import { Answers, type AnswersOptions, CONTEXT_HEADER } from "../call/answers.js";
 import { describeAll, describedText } from "../call/described.js";
 import type { CallRequestedEvent } from "../call/events.js";
-import { lineOf } from "../call/remote.js";
+import { clientChannelOf } from "../call/remote.js";
+import type { CloseOptions } from "../call/transport.js";
 import { restored } from "../call/wire-value.js";
-import { CallError, InfrastructureErrorCode, mapError } from "../errors.js";
+import { CallError, invalid, mapError } from "../errors.js";
+import { closedOnce } from "../interop/closing.js";
+import { Inbox, type Receiver } from "../interop/inbox.js";
+import { keepAlive, keepAliveDuring, letGo } from "../interop/keep-alive.js";
+import { assertPermitted } from "../interop/permission.js";
 import { logger } from "../logging.js";
 import type { RegistryServer } from "../native-binding.js";
 import { assertRegistry } from "../registry/assert-registry.js";
+import type { Via } from "../registry/call.js";
 import { connectionStates } from "../registry/connection-state.js";
 import { logFailure } from "../registry/failure-log.js";
-import { lookAround } from "../registry/native-handler.js";
-import type { NativeTwin } from "../registry/native-twin.js";
-import { contextFromOutside, type Via } from "../registry/protocol-context.js";
+import { refreshNativeState } from "../registry/native-handler.js";
+import type { NativeMirror } from "../registry/native-mirror.js";
+import { contextFromOutside } from "../registry/origin.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import type { OperationSpec } from "../types.js";
-import { describeMcp } from "./describe.js";
+import { type ApprovalsRequest, answerApprovals } from "./approvals.js";
+import { type ClientAnswer, type Offers, ServedClientChannel } from "./client-channel.js";
 import { describeHttp } from "./describe-http.js";
+import { describeMcp } from "./describe-mcp.js";
 import { Hub, type ServedHub, type SpokeNews } from "./hub.js";
-import { type AskedIdentity, failureOf, type Identify, identified } from "./identify.js";
-import { type ClientAnswer, ClientLine, type Offers } from "./line.js";
+import { failureOf, type Identify, type IdentityRequest, identified } from "./identify.js";
+import { type ClaimsRequest, mapClaims } from "./jwt.js";
+import { mcpDoors, viewsOf } from "./mcp-door.js";
 import { checkedServe, nativeOptions, type ServeOptions } from "./options.js";
-import { hostSpec, searchTools } from "./search-tools.js";
+import type { RequestContexts } from "./request-contexts.js";
+import { type DoorTools, hostSpec, searchTools } from "./search-tools.js";
 
-/**
- * Options of `close`.
- *
- * @example
- * ```ts
- * const options: ServeCloseOptions = { drain: 30_000 };
- * ```
- */
-export interface ServeCloseOptions {
-  /** How long running calls may take to finish, in milliseconds (default 10,000). */
-  drain?: number;
-}
+/** @deprecated Use `CloseOptions` of `@alkdev/operations`. */
+export type ServeCloseOptions = CloseOptions;
 
 /**
  * Counters of a server.
@@ -54,7 +51,7 @@ export interface ServeStats {
   requests: number;
   /** Requests that are being answered. */
   running: number;
-  /** Calls that wait for a place (`concurrency`, `perOperation`, `perCaller`). */
+  /** Calls that wait for a permit (`concurrency`, `perOperation`, `perCaller`). */
   waiting: number;
   /** Requests that were answered with a status of 4XX. */
   refused: number;
@@ -82,7 +79,7 @@ export interface Served {
   /** Notifies MCP clients that watch this resource (`resources/subscribe`) that it has changed. */
   readonly resourceUpdated: (uri: string) => void;
   /** Refuses new requests, ends streams, lets running calls finish, and aborts the rest after `drain`. */
-  readonly close: (options?: ServeCloseOptions) => Promise<void>;
+  readonly close: (options?: CloseOptions) => Promise<void>;
   /** `await using served = await serve(...)` closes it at the end of the block. */
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -90,14 +87,16 @@ export interface Served {
 const log = logger("serve");
 
 /** A call, as the native side hands it over. */
-type AskedCall = CallRequestedEvent & { client?: Offers; via?: Via };
+type CallRequest = CallRequestedEvent & { client?: Offers; via?: Via };
 
-/** What it wants to know, or tells, beside calls. */
-type AskedOther =
-  | { identify: AskedIdentity }
+/** Its other requests and notifications. */
+type OtherRequest =
+  | { identify: IdentityRequest }
+  | { mapClaims: ClaimsRequest }
   | { describe: true | "http" | "hub" }
   | { authorize: CallRequestedEvent }
   | { sources: true }
+  | { approvals: ApprovalsRequest }
   | { joined: SpokeNews }
   | { left: { id: string } }
   | { changed: string }
@@ -120,13 +119,14 @@ type AskedOther =
 export async function serve(registry: OperationRegistry, options: ServeOptions): Promise<Served> {
   const checked = checkedServe(options);
   assertRegistry(registry, "serve");
-  const offered = new Offered(registry, checked);
+  assertPermitted("net", "serve");
+  const service = new RegistryService(registry, checked);
   try {
-    const url = await keepAliveDuring(offered.native.listen(checked.host ?? "127.0.0.1", checked.port ?? 0));
-    return new Listening(offered, url);
+    const url = await keepAliveDuring(service.native.listen(checked.host ?? "127.0.0.1", checked.port ?? 0));
+    return new ListeningServer(service, url);
   } catch (error) {
-    // Nobody looks after it any more.
-    await offered.close(0);
+    // Nothing else would close it.
+    await service.close(0);
     throw await sharedPortHint(error);
   }
 }
@@ -141,30 +141,35 @@ async function sharedPortHint(error: unknown): Promise<unknown> {
   return new CallError(error.code, `${error.message}. ${hint}`, error.details);
 }
 
-/** A registry on the native side, and what it asks of us. */
-export class Offered implements Receiver {
+/** A registry as native code serves it, and the requests of native code to JavaScript. */
+export class RegistryService implements Receiver {
   readonly native: RegistryServer;
   readonly #registry: OperationRegistry;
-  readonly #twin: NativeTwin;
+  readonly #mirror: NativeMirror;
   readonly #answers: Answers;
   readonly #inbox = new Inbox(this);
   readonly #unwatch: () => void;
   readonly #identify: Identify | undefined;
-  /** Nothing where the door is closed. */
+  readonly #jwt: ServeOptions["jwt"];
+  readonly #contexts: RequestContexts | undefined;
+  /** `undefined` if the door is closed. */
   readonly hub: Hub | undefined;
-  /** With `catalogue: "search"`: the tools of the MCP door. */
-  readonly #tools: OperationRegistry | undefined;
+  /** With `catalogue: "search"` or `code`: the tools of the MCP door. */
+  readonly #tools: DoorTools | undefined;
+  readonly #views: ReturnType<typeof viewsOf>;
   readonly #toolAnswers: Answers | undefined;
 
-  constructor(registry: OperationRegistry, options: ServeOptions) {
+  constructor(registry: OperationRegistry, options: ServeOptions, contexts?: RequestContexts) {
+    this.#contexts = contexts;
     this.#registry = registry;
     this.#identify = options.identify;
-    this.#twin = registry.nativeTwin();
+    this.#jwt = options.jwt;
+    this.#mirror = registry.nativeMirror();
     this.native = new native.RegistryServer(
       runtime,
       this.#inbox.mailbox,
-      this.#twin.native,
-      nativeOptions(options),
+      this.#mirror.native,
+      nativeOptions(options, contexts === undefined ? [] : [CONTEXT_HEADER]),
     );
     const answersOptions: AnswersOptions = {
       overrun: options.overrun,
@@ -178,49 +183,70 @@ export class Offered implements Receiver {
       this.hub = new Hub(this.native, registry, hub === true ? undefined : hub.accept);
     }
     const { operations } = options;
+    this.#views = viewsOf(mcpDoors(options.doors.mcp));
     this.#tools = searchTools(registry, options, (id) => this.#isChosen(operations, id));
     if (this.#tools !== undefined) {
-      this.native.addTools(this.#tools.list().map(hostSpec));
-      this.#toolAnswers = new Answers(this.native, this.#tools, answersOptions);
+      this.native.addTools(this.#tools.registry.list().map(hostSpec));
+      this.#toolAnswers = new Answers(this.native, this.#tools.registry, answersOptions);
     }
     this.#unwatch = operations === undefined ? () => {} : this.#choose(operations);
   }
 
-  asked(id: string, asked: AskedCall | AskedOther, mayHoldBytes: boolean): void {
-    if (!("operationId" in asked)) {
-      this.#askedOther(id, asked, mayHoldBytes);
+  asked(id: string, request: CallRequest | OtherRequest, mayHoldBytes: boolean): void {
+    if (!("operationId" in request)) {
+      this.#requestedOther(id, request, mayHoldBytes);
       return;
     }
-    lookAround();
-    const { client, operationId, via } = asked;
-    const isTool = this.#tools?.entry(operationId) !== undefined;
+    refreshNativeState();
+    const { client, operationId, via } = request;
+    const isTool = this.#tools?.registry.entry(operationId) !== undefined;
     const answers = (isTool && this.#toolAnswers) || this.#answers;
-    answers.requested(
-      restored(asked, mayHoldBytes),
-      client === undefined ? undefined : new ClientLine(this.native, id, client),
-      via,
+    this.#inContext(request, () =>
+      answers.requested(
+        restored(request, mayHoldBytes),
+        client === undefined ? undefined : new ServedClientChannel(this.native, id, client),
+        via,
+      ),
     );
   }
 
-  #askedOther(id: string, asked: AskedOther, mayHoldBytes: boolean): void {
-    if ("identify" in asked) {
-      const work = identified(this.#identify as Identify, asked.identify);
-      void this.#answer(id, work, failureOf);
-    } else if ("describe" in asked) {
-      this.native.sendEvent(id, this.#describe(asked.describe));
-    } else if ("authorize" in asked) {
-      void this.#answer(id, this.#authorize(restored(asked.authorize, mayHoldBytes)), mapError);
-    } else if ("sources" in asked) {
+  #requestedOther(id: string, request: OtherRequest, mayHoldBytes: boolean): void {
+    if ("identify" in request) {
+      this.#inContext(request.identify, (context) => {
+        // What `identify` enters is for the call, too.
+        const work = async () => {
+          const text = await identified(this.#identify as Identify, request.identify);
+          this.#contexts?.replace(context);
+          return text;
+        };
+        void this.#answer(id, work(), failureOf);
+      });
+    } else if ("mapClaims" in request) {
+      void this.#answer(id, mapClaims(this.#jwt, request.mapClaims), (error) => failureOf(error, "claims"));
+    } else if ("describe" in request) {
+      this.native.sendEvent(id, this.#describe(request.describe));
+    } else if ("authorize" in request) {
+      this.#inContext(request.authorize, () => {
+        void this.#answer(id, this.#authorize(restored(request.authorize, mayHoldBytes)), mapError);
+      });
+    } else if ("sources" in request) {
       this.native.sendEvent(id, JSON.stringify(connectionStates(this.#registry)));
-    } else if ("joined" in asked) {
-      this.hub?.joined(asked.joined);
-    } else if ("left" in asked) {
-      this.hub?.left(asked.left.id);
-    } else if ("offer" in asked) {
-      const { spoke, operations } = asked.offer;
+    } else if ("approvals" in request) {
+      void this.#answer(id, answerApprovals(this.#registry.approvals, request.approvals), mapError);
+    } else if ("joined" in request) {
+      this.hub?.joined(request.joined);
+    } else if ("left" in request) {
+      this.hub?.left(request.left.id);
+    } else if ("offer" in request) {
+      const { spoke, operations } = request.offer;
       const work = (this.hub as Hub).offered(spoke, operations);
       void this.#answer(id, work, mapError);
     }
+  }
+
+  #inContext(request: CallRequestedEvent | IdentityRequest, work: (context?: string) => void): void {
+    if (this.#contexts === undefined) work();
+    else this.#contexts.run(request, work);
   }
 
   /** Access is decided before a call is stored for later. */
@@ -230,28 +256,33 @@ export class Offered implements Receiver {
     const context = contextFromOutside(requestId);
     if (identity !== undefined) context.identity = identity;
     if (metadata !== undefined) context.metadata = metadata;
-    const isTool = this.#tools?.entry(operationId) !== undefined;
-    await ((isTool && this.#tools) || this.#registry).authorize(operationId, input, context);
+    const isTool = this.#tools?.registry.entry(operationId) !== undefined;
+    await ((isTool && this.#tools?.registry) || this.#registry).authorize(operationId, input, context);
     return "true";
   }
 
   #describe(what: true | "http" | "hub"): string {
     if (what === "http") return describeHttp(this.#registry);
     if (what === "hub") return describedText(describeAll(this.#registry));
-    return describeMcp(this.#registry, this.#tools);
+    this.#tools?.update();
+    return describeMcp(this.#registry, this.#tools?.registry, this.#views);
   }
 
   /** A client answers a question of a handler. */
   event(id: string, answer: ClientAnswer): void {
-    const line = this.#answers[lineOf](id) ?? this.#toolAnswers?.[lineOf](id);
-    if (line instanceof ClientLine) line.answered(answer);
+    const channel = this.#answers[clientChannelOf](id) ?? this.#toolAnswers?.[clientChannelOf](id);
+    if (channel instanceof ServedClientChannel) channel.answered(answer);
   }
 
-  async #answer(id: string, work: Promise<string>, told: (error: unknown) => CallError): Promise<void> {
+  async #answer(
+    id: string,
+    work: Promise<string>,
+    toCallError: (error: unknown) => CallError,
+  ): Promise<void> {
     try {
       this.native.sendEvent(id, await work);
     } catch (error) {
-      const { code, message, details } = told(error);
+      const { code, message, details } = toCallError(error);
       this.native.fail(id, code, message, details === undefined ? null : JSON.stringify(details), false);
     }
   }
@@ -266,23 +297,22 @@ export class Offered implements Receiver {
     this.#toolAnswers?.mayGoOn(requestId);
   }
 
-  /** What is at an address is another. */
+  /** The resource at this address has changed. */
   resourceUpdated(uri: string): void {
-    if (typeof uri !== "string") {
-      throw new CallError(InfrastructureErrorCode.VALIDATION_ERROR, "resourceUpdated: an address is needed");
-    }
+    if (typeof uri !== "string") throw invalid("resourceUpdated: an address is needed");
     this.native.resourceUpdated(uri);
   }
 
-  /** Ends it, after what is under way, but not after more than so many milliseconds. */
+  /** Ends it, after the calls that are running, but after `drain` milliseconds at the latest. */
   async close(drain: number): Promise<void> {
     this.#flush();
     try {
       await keepAliveDuring(this.native.close(drain));
-      // Calls that were ended are told so.
+      // Calls that were aborted are reported too.
       this.#flush();
     } finally {
       this.#unwatch();
+      await this.#tools?.close();
     }
   }
 
@@ -291,7 +321,7 @@ export class Offered implements Receiver {
     this.#answers.flush();
     this.#toolAnswers?.flush();
     this.#inbox.drain();
-    this.#twin.flush();
+    this.#mirror.flush();
   }
 
   #isChosen(operations: ServeOptions["operations"], id: string): boolean {
@@ -304,11 +334,11 @@ export class Offered implements Receiver {
     }
   }
 
-  /** Serves what the user's own function chooses. What is registered later is looked at before it can be called. */
+  /** Serves what the user's own function chooses. What is registered later is checked before it can be called. */
   #choose(operations: NonNullable<ServeOptions["operations"]>): () => void {
     const isShown = (id: string) => this.#isChosen(operations, id);
     this.native.showOnly(Array.from(this.#registry.entries(), ({ id }) => id).filter(isShown));
-    return this.#twin.watch((id, entry) => {
+    return this.#mirror.watch((id, entry) => {
       if (entry !== undefined && isShown(id)) return () => this.native.show(id, true);
       this.native.show(id, false);
       return undefined;
@@ -316,25 +346,25 @@ export class Offered implements Receiver {
   }
 }
 
-/** One that is up until it is closed. */
-export class Listening implements Served {
+/** A server that is up until it is closed. */
+export class ListeningServer implements Served {
   readonly url: string;
   readonly hub?: ServedHub;
-  readonly #offered: Offered;
+  readonly #service: RegistryService;
 
-  constructor(offered: Offered, url: string) {
+  constructor(service: RegistryService, url: string) {
     this.url = url;
-    this.#offered = offered;
-    if (offered.hub !== undefined) this.hub = offered.hub;
+    this.#service = service;
+    if (service.hub !== undefined) this.hub = service.hub;
     // A server stays up until it is closed.
     keepAlive(this);
   }
 
   // Functions of the object and not of its class, so that they can be taken out of it.
 
-  readonly stats = (): ServeStats => JSON.parse(this.#offered.native.stats());
+  readonly stats = (): ServeStats => JSON.parse(this.#service.native.stats());
 
-  readonly resourceUpdated = (uri: string): void => this.#offered.resourceUpdated(uri);
+  readonly resourceUpdated = (uri: string): void => this.#service.resourceUpdated(uri);
 
   readonly close = closedOnce((drain) => this.#close(drain));
 
@@ -344,7 +374,7 @@ export class Listening implements Served {
 
   async #close(drain: number): Promise<void> {
     try {
-      await this.#offered.close(drain);
+      await this.#service.close(drain);
     } finally {
       letGo(this);
     }

@@ -1,3 +1,4 @@
+import { isIdentity } from "../call/incoming.js";
 import {
   aCount,
   aFunction,
@@ -11,16 +12,15 @@ import {
   oneOf,
   refusal,
   required,
-} from "../border/options.js";
-import { isIdentity } from "../call/incoming.js";
+} from "../interop/options.js";
 import { logger } from "../logging.js";
 import { assertRegistry } from "../registry/assert-registry.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { Identity } from "../types.js";
 import { someErrors } from "./door-options.js";
-import { type McpDoorOptions, type McpTaskOptions, someTasks } from "./mcp-door.js";
+import { type MCPDoorOptions, type MCPTaskOptions, someTasks } from "./mcp-door.js";
 import type { ServeOptions } from "./options.js";
-import { Listening, Offered, type Served } from "./serve.js";
+import { ListeningServer, RegistryService, type Served } from "./serve.js";
 
 /**
  * Options of `serveStdio`.
@@ -41,9 +41,9 @@ export interface ServeStdioOptions
   /** Instructions that clients give to their models. */
   instructions?: string;
   /** With `"search"`, clients see three tools to find and call operations, instead of one tool for each operation. */
-  catalogue?: McpDoorOptions["catalogue"];
+  catalogue?: MCPDoorOptions["catalogue"];
   /** Whether clients may call operations with `_meta.mcp.task` as tasks (default: yes), and how tasks are kept. */
-  tasks?: boolean | McpTaskOptions;
+  tasks?: boolean | MCPTaskOptions;
   /** The identity of the client that started the program. Without it, only open operations can be called. */
   identity?: Identity;
   /** As `errors` of `serve`, but `"expose"` by default: the user who starts the program may read its errors. */
@@ -85,15 +85,15 @@ export async function serveStdio(registry: OperationRegistry, options: ServeStdi
   if (identity !== undefined && !isIdentity(identity)) {
     throw refusal("serveStdio: identity", "must be an identity: { id, scopes, resources? }");
   }
-  const mcp: McpDoorOptions = {
+  const mcp: MCPDoorOptions = {
     ...{ name, version },
     ...(instructions !== undefined && { instructions }),
     ...(tasks !== undefined && { tasks }),
     ...(catalogue !== undefined && { catalogue }),
   };
-  const offered = new Offered(registry, { ...more, errors, doors: { mcp } });
-  const served = new Listening(offered, "stdio:");
-  offered.native
+  const service = new RegistryService(registry, { ...more, errors, doors: { mcp } });
+  const served = new ListeningServer(service, "stdio:");
+  service.native
     .converse(identity === undefined ? null : JSON.stringify(identity))
     .catch((error) => log.error(`serveStdio failed: ${String(error)}`))
     // The client is gone.

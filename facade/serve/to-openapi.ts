@@ -1,3 +1,5 @@
+import { isIdentity } from "../call/incoming.js";
+import type { OpenAPISpec } from "../from-openapi.js";
 import {
   aFunction,
   anObject,
@@ -8,9 +10,7 @@ import {
   must,
   oneOf,
   refusal,
-} from "../border/options.js";
-import { isIdentity } from "../call/incoming.js";
-import type { OpenAPISpec } from "../from-openapi.js";
+} from "../interop/options.js";
 import { assertRegistry } from "../registry/assert-registry.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";

@@ -64,7 +64,7 @@ export function parseSSEFrames(buffer: string): { events: SSEEvent[]; remaining:
     lastEventId = parts[i + 2] ?? lastEventId;
     events.push({ data: parts[i] ?? "", eventType: parts[i + 1] ?? "message", lastEventId });
   }
-  // Cut from the original: half a surrogate pair would not survive the way through Rust and back.
+  // Cut from the original: a lone surrogate would not survive the way through Rust and back.
   return { events, remaining: buffer.slice(buffer.length - unread) };
 }
 

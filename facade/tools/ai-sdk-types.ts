@@ -4,6 +4,7 @@ import type { MCPContentBlock } from "../envelope.js";
 import type { UntypedOperations } from "../operation-types.js";
 import type { IsAny } from "../schema-types.js";
 import type { CallContext, CallerIdentity, OperationSpec } from "../types.js";
+import type { ProgramRunner } from "./code-operations.js";
 import type { JSONSchema } from "./projection.js";
 import type { Include } from "./selection.js";
 import type { ToolTarget } from "./targets.js";
@@ -55,6 +56,10 @@ export interface AISDKToolsOptions {
     | undefined;
   /** Further properties of the context of calls, such as a deadline. The abort signal is the AI SDK's. */
   context?: CallContext | ((call: AISDKToolCall) => CallContext) | undefined;
+  /** As `mode`, `runner` and `budget` of `toTools`. */
+  mode?: "code" | undefined;
+  runner?: ProgramRunner | undefined;
+  budget?: number | undefined;
 }
 
 /**
@@ -176,7 +181,7 @@ export type AISDKToolContent =
   | { type: "text"; value: string }
   | { type: "content"; value: { type: string; [member: string]: unknown }[] };
 
-/** How the AI SDK tells schemas of its own, in all versions. */
+/** How the AI SDK recognises its own schemas, in all versions. */
 const SCHEMA = Symbol.for("vercel.ai.schema");
 
 /** A schema for the AI SDK. It checks nothing: the operation does, with messages that are meant for the model. */

@@ -1,6 +1,8 @@
 // Operations as tools of the AI SDK (`ai` 5, 6 and 7). Nothing of it is imported: its tools are plain objects, and it
 // knows schemas by a symbol that all versions share.
 
+import type { MCPContentBlock, ResponseEnvelope } from "../envelope.js";
+import { CallError, InfrastructureErrorCode } from "../errors.js";
 import {
   aFunction,
   anObject,
@@ -10,11 +12,10 @@ import {
   type Fields,
   must,
   oneOf,
-} from "../border/options.js";
-import type { MCPContentBlock, ResponseEnvelope } from "../envelope.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+} from "../interop/options.js";
+import { TOOL } from "../registry/call.js";
 import { offerEnv } from "../registry/offered-env.js";
-import { alwaysEnforceAccess } from "../registry/protocol-context.js";
+import { copyForOutside } from "../registry/origin.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import { type CallContext, type OperationContext, type OperationSpec, OperationType } from "../types.js";
@@ -33,6 +34,7 @@ import { blocksOf, type ContentPart, partsOf } from "./parts.js";
 import { type ResultForm, resultOf, resultOfError, within } from "./result.js";
 import type { ToolTarget } from "./targets.js";
 import {
+  CODE_FIELDS,
   type ListedTool,
   MAX_RESULT_BYTES,
   makeList,
@@ -52,6 +54,7 @@ const FIELDS: Fields<AISDKToolsOptions> = {
     (value) => typeof value === "boolean" || typeof value === "function",
   ),
   context: must("an object or a function", (value) => Object(value) === value),
+  ...CODE_FIELDS,
 };
 
 /**
@@ -65,15 +68,16 @@ const FIELDS: Fields<AISDKToolsOptions> = {
  */
 export function toAISDKTools<TOperations>(
   registry: OperationRegistry<TOperations>,
-  options?: Omit<AISDKToolsOptions, "include" | "names">,
+  options?: Omit<AISDKToolsOptions, "include" | "names" | "mode">,
 ): AISDKTools<TOperations>;
 export function toAISDKTools(registry: OperationRegistry, options: AISDKToolsOptions): AnyAISDKTools;
 export function toAISDKTools(registry: OperationRegistry, given: AISDKToolsOptions = {}): AnyAISDKTools {
   const options = checkedOptions<AISDKToolsOptions>(given, FIELDS, { prefix: "toAISDKTools: " });
   const target: ToolTarget = options.target ?? "json-schema";
   const limit = native.toolDescriptionLimit(runtime, target) ?? Number.POSITIVE_INFINITY;
-  const { identity, include, names } = options;
-  const list = makeList(registry, { target, identity, include, names } as ToToolsOptions, limit);
+  const { identity, include, names, mode, runner, budget } = options;
+  const wanted = { target, identity, include, names, mode, runner, budget } as ToToolsOptions;
+  const list = makeList(registry, wanted, limit);
   const form: ResultForm = {
     target: "mcp",
     api: "responses",
@@ -81,7 +85,7 @@ export function toAISDKTools(registry: OperationRegistry, given: AISDKToolsOptio
     exposesErrors: options.errors === "expose",
   };
   const tools: AnyAISDKTools = {};
-  for (const tool of list.byName.values()) tools[tool.name] = toolFor(registry, tool, options, form);
+  for (const tool of list.byName.values()) tools[tool.name] = toolFor(list.registry, tool, options, form);
   return tools;
 }
 
@@ -96,12 +100,10 @@ function toolFor(
     needsApproval === undefined || needsApproval === false ? undefined : new Approvals(spec, needsApproval);
   const contextFor = (call: AISDKToolCall): OperationContext => {
     const given: CallContext = typeof context === "function" ? context(call) : (context ?? {});
-    const made = { ...given } as OperationContext;
+    // A model is never trusted for being called directly.
+    const made = copyForOutside(given);
     if (made.identity === undefined && identity !== undefined) made.identity = identity as never;
     if (call.abortSignal !== undefined) made.signal = call.abortSignal;
-    // A model is never trusted for being called directly.
-    delete made.trusted;
-    alwaysEnforceAccess(made);
     if (made.env === undefined) offerEnv(registry, made);
     return made;
   };
@@ -121,7 +123,10 @@ function toolFor(
           try {
             await approvals?.passed(input, call);
             made = contextFor(call);
-            return outputOf(await registry.execute(tool.id, projection.restore(input ?? {}), made), form);
+            return outputOf(
+              await registry.execute(tool.id, projection.restore(input ?? {}), made, TOOL),
+              form,
+            );
           } catch (error) {
             throw forModel(error, spec, form, made);
           }
@@ -134,35 +139,36 @@ function toolFor(
     toModelOutput: (given: unknown) => modelOutput(given, form),
     ...(approvals === undefined
       ? {}
-      : { needsApproval: (input: unknown, call: AISDKToolCall) => approvals.asked(input, call) }),
+      : { needsApproval: (input: unknown, call: AISDKToolCall) => approvals.request(input, call) }),
   } as AISDKTool;
 }
 
-/** Which calls somebody has to approve. Version 5 of the AI SDK does not ask: there, such a call is refused. */
+/** Which calls need approval. Version 5 of the AI SDK does not ask: there, such a call is refused. */
 class Approvals {
   readonly #spec: OperationSpec;
   readonly #needed: Exclude<AISDKToolsOptions["needsApproval"], undefined>;
   /** The calls that the AI SDK asked about: it makes them only once they are approved. */
-  readonly #asked = new Set<string>();
+  readonly #requested = new Set<string>();
 
   constructor(spec: OperationSpec, needed: Exclude<AISDKToolsOptions["needsApproval"], undefined>) {
     this.#spec = spec;
     this.#needed = needed;
   }
 
-  async asked(input: unknown, { toolCallId }: AISDKToolCall): Promise<boolean> {
-    this.#asked.add(toolCallId);
-    // A program that runs for long does not remember all of them; the messages tell as well.
-    if (this.#asked.size > 10_000) this.#asked.delete(this.#asked.values().next().value as string);
+  async request(input: unknown, { toolCallId }: AISDKToolCall): Promise<boolean> {
+    this.#requested.add(toolCallId);
+    // A program that runs for long does not remember all of them; the messages show it as well.
+    if (this.#requested.size > 10_000)
+      this.#requested.delete(this.#requested.values().next().value as string);
     return this.#isNeeded(input);
   }
 
-  /** Throws if a call was neither approved nor asked about. */
+  /** Throws if a call was neither approved nor was its approval requested. */
   async passed(input: unknown, { toolCallId, messages }: AISDKToolCall): Promise<void> {
-    if (this.#asked.delete(toolCallId) || hasApproval(messages) || !(await this.#isNeeded(input))) return;
+    if (this.#requested.delete(toolCallId) || hasApproval(messages) || !(await this.#isNeeded(input))) return;
     throw new CallError(
       InfrastructureErrorCode.ACCESS_DENIED,
-      `The call of ${this.#spec.namespace}.${this.#spec.name} needs approval, and nobody was asked for it. Version 5 of the AI SDK cannot ask`,
+      `The call of ${this.#spec.namespace}.${this.#spec.name} needs approval, which was not requested. Version 5 of the AI SDK cannot ask`,
     );
   }
 

@@ -1,13 +1,13 @@
-// A model's call of a tool: its arguments, the operation, and what the model is told.
+// A model's call of a tool: its arguments, the operation, and the result for the model.
 
-import { nearestName } from "../border/nearest-name.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { isTimeout } from "../error-guards.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
+import { nearestName } from "../interop/nearest-name.js";
+import { type CallOrigin, TOOL } from "../registry/call.js";
 import { offerEnv } from "../registry/offered-env.js";
-import { alwaysEnforceAccess, markVia } from "../registry/protocol-context.js";
+import { copyForOutside } from "../registry/origin.js";
 import type { OperationRegistry } from "../registry/registry.js";
-import { subscribe } from "../registry/subscribe.js";
 import { type CallContext, type OperationContext, OperationType } from "../types.js";
 import { type ResultForm, resultOf, resultOfError, type ToolResult } from "./result.js";
 import type { ListedTool } from "./to-tools.js";
@@ -27,16 +27,17 @@ export async function callTool(
 ): Promise<ToolResult> {
   try {
     const restored = argumentsOf(tool, input);
-    // A copy: the user's own context stays unmarked. A model is never trusted, not even where the operation that runs it is.
-    const given = { ...context } as OperationContext;
-    delete given.trusted;
-    alwaysEnforceAccess(given);
-    markVia(given, { door: "tool", tool: tool.name });
+    // A model is never trusted, not even where the operation that runs it is.
+    const given = copyForOutside(context);
+    const origin: CallOrigin = { ...TOOL, via: { door: "tool", tool: tool.name } };
     if (given.env === undefined) offerEnv(registry, given);
     if (tool.spec.type === OperationType.SUBSCRIPTION) {
-      return resultOf(await firstEvents(registry, tool.id, restored, given, form.maxResultBytes), form);
+      return resultOf(
+        await firstEvents(registry, tool.id, restored, given, form.maxResultBytes, origin),
+        form,
+      );
     }
-    return resultOf(await registry.execute(tool.id, restored, given), form);
+    return resultOf(await registry.execute(tool.id, restored, given, origin), form);
   } catch (error) {
     return resultOfError(error, tool.spec, form, context);
   }
@@ -54,12 +55,13 @@ export async function* listened(
   id: string,
   input: unknown,
   context: OperationContext,
+  origin: CallOrigin = TOOL,
 ): AsyncGenerator<ResponseEnvelope> {
   const enough = Date.now() + LISTEN_FOR;
   const isOurs = !(Number(context.deadline) <= enough);
   if (isOurs) context.deadline = enough;
   try {
-    yield* subscribe(registry, id, input, context);
+    yield* registry.subscribe(id, input, context, origin);
   } catch (error) {
     // What was said until then is the result.
     if (!(isOurs && isTimeout(error) && Date.now() >= enough)) throw error;
@@ -73,11 +75,12 @@ export async function firstEvents(
   input: unknown,
   context: OperationContext,
   maxBytes: number,
+  origin: CallOrigin = TOOL,
 ): Promise<ResponseEnvelope> {
   const events: unknown[] = [];
   let bytes = 0;
   let meta: ResponseEnvelope["meta"] = { source: "local", operationId: id, timestamp: Date.now() };
-  for await (const envelope of listened(registry, id, input, context)) {
+  for await (const envelope of listened(registry, id, input, context, origin)) {
     events.push(envelope.data);
     meta = envelope.meta;
     bytes += JSON.stringify(envelope.data)?.length ?? 0;

@@ -1,14 +1,16 @@
-// A catalogue as three operations: a model that cannot be told about ten thousand tools is told about these.
+// A catalogue as three operations, for a model that cannot be given ten thousand tools.
 
 import { CallError, InfrastructureErrorCode, invalid, isInternal, mapError } from "../errors.js";
+import { TOOL } from "../registry/call.js";
 import { addTraits } from "../registry/handler-traits.js";
 import { operationNotFound } from "../registry/nearest.js";
 import { offerEnv } from "../registry/offered-env.js";
-import { alwaysEnforceAccess } from "../registry/protocol-context.js";
+import { copyForOutside } from "../registry/origin.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { Type } from "../type-builder.js";
 import {
   type CallerIdentity,
+  type Identity,
   type IOperationDefinition,
   type OperationContext,
   type OperationSpec,
@@ -127,19 +129,18 @@ export function operationsOf(
     outputSchema: Type.Unknown(),
     handler: async ({ id, input }: { id: string; input?: unknown }, context: OperationContext) => {
       const entry = registry.entry(id);
-      if (entry === undefined || !isShown(entry) || !isOffered(entry))
+      if (entry === undefined || !isShown(entry) || !seenBy(context)(entry))
         throw notRun(notFound(id, context), id);
-      // A copy, which nothing marks as trusted: whatever was found, access is checked here.
-      const { trusted: _, ...given } = { ...context };
+      // Whatever was found, the call itself checks access again, `customAuth` too.
+      const forCall = copyForOutside(context);
       const caller = callerOf(context);
-      const forCall = (caller === undefined ? given : { ...given, identity: caller }) as OperationContext;
-      alwaysEnforceAccess(forCall);
+      if (caller !== undefined) forCall.identity = caller as Identity;
       // Of this registry, which may be another than the one that these three are called in.
       offerEnv(registry, forCall);
       try {
         const read = inputOf(input, entry.spec);
         if (entry.isSubscription) return await firstEvents(registry, id, read, forCall, MAX_STREAM_BYTES);
-        return await registry.execute(id, read, forCall);
+        return await registry.execute(id, read, forCall, TOOL);
       } catch (error) {
         throw notRun(asDeclared(error, entry.spec), id);
       }
@@ -157,8 +158,8 @@ function asDeclared(error: unknown, { errorSchemas }: OperationSpec): unknown {
   return isInternal(mapped) || mapped.code === InfrastructureErrorCode.UNKNOWN_ERROR ? error : mapped;
 }
 
-/** What has refused a call before anything was done says so: to whoever serves this operation, it is the handler that has failed.
- * `crates/operations-serve/src/failure.rs` asks the same of errors about its own operations. */
+/** What has refused a call before anything was done says so: to the server of this operation, it is the handler that has failed.
+ * `crates/operations-serve/src/failure.rs` does the same for errors about its own operations. */
 function notRun(error: unknown, id: string): unknown {
   if (!(error instanceof CallError)) return error;
   const { code, message, details } = error;

@@ -1,8 +1,16 @@
-// A registry that can be searched. What a question means is decided in crates/operations-tools; who may see what, here,
-// at every look, because operations are registered again with other rules, and `protect` adds some.
+// A registry that can be searched. Queries are interpreted in crates/operations-tools; who may see what is decided here,
+// at every search, because operations are registered again with other rules, and `protect` adds some.
 
-import { anObject, checkedOptions, type Fields, isWhole, must, required } from "../border/options.js";
 import { invalid } from "../errors.js";
+import {
+  anObject,
+  checkedOptions,
+  type Fields,
+  isWhole,
+  must,
+  optionOf,
+  required,
+} from "../interop/options.js";
 import type { ToolSchemas } from "../native-binding.js";
 import type { Entry } from "../registry/entry.js";
 import type { OperationRegistry } from "../registry/registry.js";
@@ -64,6 +72,8 @@ export interface OperationDescription {
   title?: string;
   description: string;
   tags?: string[];
+  /** How to use the MCP server that it is a tool of, in the server's own words. */
+  instructions?: string;
   inputSchema: JSONSchema;
   outputSchema: JSONSchema;
   /** Both schemas as a TypeScript declaration, for a prompt. */
@@ -137,7 +147,7 @@ const AS_OPERATIONS: Fields<{ namespace?: string | undefined }> = {
 const DEFAULT_LIMIT = 10;
 /** Tokens of the signature of one operation. */
 const SIGNATURE_TOKENS = 4_000;
-/** After so many operations without room in a row, no smaller one is looked for. */
+/** After so many operations without room in a row, no smaller one is tried. */
 const MAX_MISSES = 3;
 
 /**
@@ -165,10 +175,10 @@ export function catalogue(registry: OperationRegistry, given: CatalogueOptions =
   };
 }
 
-/** Whether an operation is shown to whoever asks. */
+/** Whether an operation is visible to the caller. */
 export type SeenBy = (entry: Entry) => boolean;
 
-/** Operations whose schemas are kept, and texts that are. */
+/** Cached operations with their schemas, and cached texts, at most. */
 const MAX_SCHEMAS = 512;
 /** Larger schemas are read again. */
 const MAX_SCHEMA_BYTES = 1_000_000;
@@ -176,7 +186,7 @@ const MAX_TEXTS = 64;
 
 /** What was used last, up to a number. */
 class Recent<K, V> {
-  readonly #kept = new Map<K, V>();
+  readonly #cached = new Map<K, V>();
   readonly #max: number;
 
   constructor(max: number) {
@@ -184,23 +194,23 @@ class Recent<K, V> {
   }
 
   get(key: K): V | undefined {
-    const known = this.#kept.get(key);
+    const known = this.#cached.get(key);
     if (known !== undefined) this.set(key, known);
     return known;
   }
 
   set(key: K, value: V): void {
     // What was used last is the last in the map.
-    this.#kept.delete(key);
-    this.#kept.set(key, value);
-    if (this.#kept.size > this.#max) this.#kept.delete(this.#kept.keys().next().value as K);
+    this.#cached.delete(key);
+    this.#cached.set(key, value);
+    if (this.#cached.size > this.#max) this.#cached.delete(this.#cached.keys().next().value as K);
   }
 }
 
 /** A text that was written, and of what. */
 interface Written {
   readonly text: string;
-  /** The operations that were looked at, and whether there were others. */
+  /** The operations that were considered, and whether there were others. */
   readonly entries: readonly Entry[];
   readonly hasMore: boolean;
   /** How many operations there were in all. */
@@ -211,7 +221,7 @@ interface Written {
 export class SearchedRegistry {
   readonly #registry: OperationRegistry;
   readonly #index: SearchIndex;
-  /** Both are likely to be wanted again: a prompt is sent with every turn of a conversation. */
+  /** Both are likely to be used again: a prompt is sent with every turn of a conversation. */
   readonly #schemas = new Recent<Entry, ToolSchemas>(MAX_SCHEMAS);
   readonly #written = new Recent<string, Written>(MAX_TEXTS);
   #byId: { readonly revision: number; readonly entries: readonly Entry[] } | undefined;
@@ -241,8 +251,10 @@ export class SearchedRegistry {
     const declarations = new native.ToolDeclarations(runtime, SIGNATURE_TOKENS, true);
     const schemas = new native.ToolSchemas(input, output);
     declarations.add(entry.id, describedIn(entry.spec), entry.isSubscription, schemas);
+    const instructions = optionOf(Object(entry.spec._meta), "instructions");
     return {
       ...headOf(entry),
+      ...(typeof instructions === "string" && { instructions }),
       inputSchema: JSON.parse(input) as JSONSchema,
       outputSchema: JSON.parse(output) as JSONSchema,
       signature: declarations.text(0),
@@ -289,7 +301,7 @@ export class SearchedRegistry {
     return schemas;
   }
 
-  /** Those that answer a question, or all. */
+  /** Those that match a query, or all. */
   *#inOrder(query: string | undefined, seenBy: SeenBy): Iterable<Entry> {
     if (query !== undefined && query.trim() !== "") {
       for (const { entry } of this.#index.ranked(query, 64)) if (isShown(entry) && seenBy(entry)) yield entry;

@@ -1,4 +1,4 @@
-// An envelope as texts and media, before they are written for anybody.
+// An envelope as texts and media, before they are written for a target.
 
 import type { MCPContentBlock, ResponseEnvelope } from "../envelope.js";
 

@@ -1,4 +1,4 @@
-// Schemas in the dialect of a target. The rules are in crates/operations-tools; what was projected is kept as long as
+// Schemas in the dialect of a target. The rules are in crates/operations-tools; what was projected is cached as long as
 // the schema lives.
 
 import { CallError, invalid } from "../errors.js";
@@ -66,12 +66,16 @@ export function projectSchema(schema: unknown, target: ToolTarget): ProjectedSch
   if (text === undefined) {
     throw invalid("projectSchema needs a schema that can be written as JSON");
   }
-  const kept = new KeptProjection(text, target);
-  return { schema: kept.schema, losses: kept.losses, restore: (value) => kept.restore(value) };
+  const projection = new CachedProjection(text, target);
+  return {
+    schema: projection.schema,
+    losses: projection.losses,
+    restore: (value) => projection.restore(value),
+  };
 }
 
-/** A projection, parsed when somebody looks at it. */
-export class KeptProjection {
+/** A projection, parsed on first use. */
+export class CachedProjection {
   readonly #native: ToolProjection;
   readonly #restores: boolean;
   #schema: JSONSchema | undefined;
@@ -99,7 +103,7 @@ export class KeptProjection {
     return text === undefined ? value : this.#read(this.#native.restore(text));
   }
 
-  /** The same, from what a model wrote. Throws a `CallError` that tells the model what is wrong. */
+  /** The same, from what a model wrote. Throws a `CallError` with a message for the model. */
   readArguments(text: string): unknown {
     return this.#read(this.#native.readArguments(text));
   }
@@ -110,18 +114,18 @@ export class KeptProjection {
 }
 
 /** What was projected, by schema and target. */
-const kept = new WeakMap<object, Map<ToolTarget, KeptProjection | CallError>>();
+const cache = new WeakMap<object, Map<ToolTarget, CachedProjection | CallError>>();
 
-/** The projection of one of an operation's schemas, or why there is none. */
+/** The projection of one of an operation's schemas, or why it failed. */
 export function projectionOf(
   spec: OperationSpec,
   field: "inputSchema" | "outputSchema",
   target: ToolTarget,
-): KeptProjection | CallError {
+): CachedProjection | CallError {
   const lazy = lazySchemaText(spec, field);
   const key = lazy?.key ?? (spec[field] as object);
-  const byTarget = kept.get(key) ?? new Map<ToolTarget, KeptProjection | CallError>();
-  kept.set(key, byTarget);
+  const byTarget = cache.get(key) ?? new Map<ToolTarget, CachedProjection | CallError>();
+  cache.set(key, byTarget);
   let projection = byTarget.get(target);
   if (projection === undefined) {
     projection = projected(lazy?.text ?? (() => jsonOf(spec[field])), target);
@@ -130,10 +134,10 @@ export function projectionOf(
   return projection;
 }
 
-function projected(text: () => string | undefined, target: ToolTarget): KeptProjection | CallError {
+function projected(text: () => string | undefined, target: ToolTarget): CachedProjection | CallError {
   try {
     const json = text();
-    if (json !== undefined) return new KeptProjection(json, target);
+    if (json !== undefined) return new CachedProjection(json, target);
     return invalid("it cannot be written as JSON");
   } catch (error) {
     if (error instanceof CallError) return error;
@@ -141,7 +145,7 @@ function projected(text: () => string | undefined, target: ToolTarget): KeptProj
   }
 }
 
-/** One of an operation's schemas as JSON text; `{}` where there is none, and for one that cannot be written. */
+/** One of an operation's schemas as JSON text; `{}` for a missing one, and for one that cannot be written. */
 export function schemaTextOf(spec: OperationSpec, field: "inputSchema" | "outputSchema"): string {
   try {
     return lazySchemaText(spec, field)?.text() ?? jsonOf(spec[field]) ?? "{}";

@@ -1,5 +1,6 @@
-// What a model is told of a call.
+// The result of a call, for a model.
 
+import { withoutStderr } from "../call/masked-details.js";
 import type { MCPContentBlock, ResponseEnvelope } from "../envelope.js";
 import { type CallError, InfrastructureErrorCode, isInternal, mapError } from "../errors.js";
 import { logFailure } from "../registry/failure-log.js";
@@ -49,7 +50,7 @@ export interface ToolResult {
   content: ToolContent;
   /** Whether the call failed. */
   isError: boolean;
-  /** The whole result, for the program. Absent when there is none. */
+  /** The whole result, for the program. Absent when the call threw. */
   envelope?: ResponseEnvelope;
 }
 
@@ -97,7 +98,8 @@ function messageOf(error: CallError): string {
     return `${error.code}: the operation failed and did not say why`;
   }
   const body = bodyOf(error.details);
-  return `${error.code}: ${error.message}${body === undefined ? "" : `\n${body}`}`;
+  const { message } = withoutStderr(error.message, error.details);
+  return `${error.code}: ${message}${body === undefined ? "" : `\n${body}`}`;
 }
 
 /** What a server answered together with an error status: it often says what to do better. */

@@ -1,4 +1,4 @@
-// The native index over a registry, told of what changed before it is asked.
+// The native index over a registry, updated before each search.
 
 import type { ToolCatalogue } from "../native-binding.js";
 import type { Entry } from "../registry/entry.js";
@@ -8,7 +8,7 @@ import { lazySchemaOutline } from "../schema/lazy.js";
 import { OperationType } from "../types.js";
 import { schemaTextOf } from "./projection.js";
 
-/** Characters of a description that are told. More than the native side looks at, which counts bytes. */
+/** Characters of a description that are indexed. More than the native side reads, which counts bytes. */
 const MAX_DESCRIPTION = 1_000;
 /** Entries that cross at once, so that no text becomes too long for a string. */
 const BATCH = 500;
@@ -17,14 +17,14 @@ export class SearchIndex {
   readonly #registry: OperationRegistry;
   readonly #native: ToolCatalogue = new native.ToolCatalogue(runtime);
   /** The operations that the native side knows. There is a new `Entry` for each registration. */
-  readonly #told = new Map<string, Entry>();
+  readonly #indexed = new Map<string, Entry>();
   #revision = -1;
 
   constructor(registry: OperationRegistry) {
     this.#registry = registry;
   }
 
-  /** Operations by how well they answer a question. Asks for as many as are likely to be wanted, then for all. */
+  /** Operations by how well they match. Fetches as many as are likely to be needed, then all. */
   *ranked(question: string, likely: number): Iterable<{ entry: Entry; score: number }> {
     this.#follow();
     let taken = 0;
@@ -32,7 +32,7 @@ export class SearchIndex {
       const hits = JSON.parse(this.#native.search(question, limit)) as { id: string; score: number }[];
       for (; taken < hits.length; taken++) {
         const { id, score } = hits[taken] as { id: string; score: number };
-        const entry = this.#told.get(id);
+        const entry = this.#indexed.get(id);
         if (entry !== undefined) yield { entry, score };
       }
       if (hits.length < limit) return;
@@ -56,20 +56,20 @@ export class SearchIndex {
     for (const entry of registry.entries()) {
       if (entry.isInternal) continue;
       present += 1;
-      if (this.#told.get(entry.id) === entry) continue;
-      this.#told.set(entry.id, entry);
+      if (this.#indexed.get(entry.id) === entry) continue;
+      this.#indexed.set(entry.id, entry);
       batch.push(entryText(entry));
       if (batch.length === BATCH) send();
     }
     send();
-    if (this.#told.size === present) return;
-    const gone = [...this.#told.keys()].filter((id) => registry.entry(id) !== this.#told.get(id));
-    for (const id of gone) this.#told.delete(id);
+    if (this.#indexed.size === present) return;
+    const gone = [...this.#indexed.keys()].filter((id) => registry.entry(id) !== this.#indexed.get(id));
+    for (const id of gone) this.#indexed.delete(id);
     if (gone.length > 0) this.#native.remove(gone);
   }
 }
 
-/** What the native side is told: `Entry` in `crates/operations-tools/src/catalogue/mod.rs`. */
+/** An entry for the native side: `Entry` in `crates/operations-tools/src/catalogue/mod.rs`. */
 function entryText({ id, spec }: Entry): string {
   const { namespace, title, description, tags, type } = spec;
   const members = JSON.stringify({
@@ -84,7 +84,7 @@ function entryText({ id, spec }: Entry): string {
   return wellFormed(`${members.slice(0, -1)},"input":${input}}`);
 }
 
-/** Rust has no strings with half a surrogate pair, which JSON escapes. */
+/** Rust strings cannot hold a lone surrogate, which JSON escapes. */
 function wellFormed(json: string): string {
   if (!json.includes("\\ud")) return json;
   return json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][\da-f]{2}/g, "$1\ufffd");

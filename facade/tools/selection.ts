@@ -1,16 +1,16 @@
 // Which operations become tools.
 
 import { isShownTo } from "../access.js";
-import { patternOf } from "../border/pattern.js";
-import { quoted } from "../border/text.js";
 import { invalid } from "../errors.js";
+import { patternOf } from "../interop/pattern.js";
+import { quoted } from "../interop/text.js";
 import { logger } from "../logging.js";
 import type { Entry } from "../registry/entry.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { withoutCustomAuth } from "../registry/rules.js";
 import type { CallerIdentity, OperationSpec } from "../types.js";
 
-/** Ids and patterns (`files.*`), or a question about each spec. */
+/** Ids and patterns (`files.*`), or a predicate on specs. */
 export type Include = readonly string[] | ((spec: OperationSpec) => boolean);
 
 /** An operation that may become a tool. */
@@ -46,7 +46,7 @@ const log = logger("tools");
 /** The patterns that were warned about, by registry: tools are made for every turn of a conversation. */
 const warned = new WeakMap<OperationRegistry, Set<string>>();
 
-/** A pattern that names nothing is probably misspelt. It is no error: what it names may be registered later. */
+/** A pattern that names nothing is probably misspelt. It is not an error: what it names may be registered later. */
 function warnOfUnmatched(
   registry: OperationRegistry,
   include: readonly string[],
@@ -64,17 +64,17 @@ function warnOfUnmatched(
   }
 }
 
-/** Operations that are never shown to anybody outside. */
+/** Operations that are never shown outside. */
 function isInternal(spec: OperationSpec): boolean {
   return (spec as { visibility?: unknown }).visibility === "internal";
 }
 
-/** Whether the declared rules let the identity pass. A rule of the application's is asked at the call. */
+/** Whether the declared rules let the identity pass. A rule of the application is checked at the call. */
 export function mayCall({ rules }: Entry, identity: CallerIdentity | undefined): boolean {
   return isShownTo(identity, () => withoutCustomAuth(rules));
 }
 
-function wantedBy(include: Include | undefined): (id: string, spec: OperationSpec) => boolean {
+export function wantedBy(include: Include | undefined): (id: string, spec: OperationSpec) => boolean {
   if (include === undefined) return () => true;
   if (typeof include === "function") return (_, spec) => include(spec) === true;
   if (Array.isArray(include) && include.every((pattern) => typeof pattern === "string")) {

@@ -1,5 +1,6 @@
 // Operations as tools of a model's API.
 
+import { type CallError, invalid } from "../errors.js";
 import {
   aFunction,
   anObject,
@@ -7,17 +8,18 @@ import {
   aString,
   checkedOptions,
   type Fields,
+  isFunction,
   isWhole,
   must,
   oneOf,
   required,
-} from "../border/options.js";
-import { type CallError, invalid } from "../errors.js";
+} from "../interop/options.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 import type { CallContext, CallerIdentity, OperationSpec } from "../types.js";
 import { callTool, unknownTool } from "./call.js";
-import { KeptProjection, projectionOf, type SchemaLoss } from "./projection.js";
+import { codeRegistry, type ProgramRunner, runFor } from "./code-operations.js";
+import { CachedProjection, projectionOf, type SchemaLoss } from "./projection.js";
 import type { ToolResult } from "./result.js";
 import { type Candidate, candidates, type Include } from "./selection.js";
 import { type ToolFor, type ToolTarget, toolOf } from "./targets.js";
@@ -54,6 +56,14 @@ export interface ToToolsOptions<
    * that the operation failed, and the log gets message and stack; with `"expose"`, the message of the error.
    */
   errors?: "mask" | "expose" | undefined;
+  /**
+   * With `"code"`, the tools are `search`, `describe` and `run`, which runs programs that call the operations. It needs a `runner`.
+   * `budget` is the number of tokens for the signatures in the description of `run` (default 2,000).
+   */
+  mode?: "code" | undefined;
+  /** Made by `createCodeRunner` of `@alkdev/operations/code`, for this registry. */
+  runner?: ProgramRunner | undefined;
+  budget?: number | undefined;
 }
 
 /**
@@ -89,12 +99,19 @@ export interface Tools<TTool = unknown> {
   operationOf(name: string): string | undefined;
 }
 
-/** Bytes of text in a result, if nobody says how many. */
+/** Bytes of text in a result, by default. */
 export const MAX_RESULT_BYTES = 65_536;
 export const RESULT_BYTES = must(
   "a whole number of at least 256",
   (value) => isWhole(value, 256) && value <= 0xffff_ffff,
 );
+export const CODE_FIELDS: Fields<Pick<ToToolsOptions, "mode" | "runner" | "budget">> = {
+  mode: oneOf("code"),
+  runner: must("what createCodeRunner of @alkdev/operations/code returns", (value) =>
+    isFunction(Object(value)[runFor]),
+  ),
+  budget: must("a whole number of tokens, at least 50", (value) => isWhole(value, 50) && value <= 10_000_000),
+};
 /** Which targets there are is known natively. */
 const FIELDS: Fields<ToToolsOptions> = {
   target: required(aString),
@@ -104,6 +121,7 @@ const FIELDS: Fields<ToToolsOptions> = {
   api: oneOf("responses", "chat"),
   maxResultBytes: RESULT_BYTES,
   errors: oneOf("mask", "expose"),
+  ...CODE_FIELDS,
 };
 
 /**
@@ -124,8 +142,12 @@ export function toTools<TTarget extends ToolTarget, TApi extends "responses" | "
   const maxResultBytes = options.maxResultBytes ?? MAX_RESULT_BYTES;
   const api: "responses" | "chat" = options.api ?? "responses";
   let list: ToolList | undefined;
+  let revision: number | undefined;
   const current = (): ToolList => {
-    if (list?.revision !== registry.revision) list = makeList(registry, options, limit);
+    if (list === undefined || revision !== registry.revision) {
+      revision = registry.revision;
+      list = makeList(registry, options, limit);
+    }
     return list;
   };
   current();
@@ -143,7 +165,7 @@ export function toTools<TTarget extends ToolTarget, TApi extends "responses" | "
       if (tool === undefined) return unknownTool(name, [...current().byName.keys()], form);
       const full =
         context.identity === undefined && identity !== undefined ? { ...context, identity } : context;
-      return callTool(registry, tool, input, full, form);
+      return callTool(current().registry, tool, input, full, form);
     },
   };
 }
@@ -152,27 +174,29 @@ export function toTools<TTarget extends ToolTarget, TApi extends "responses" | "
 export interface ListedTool extends Candidate {
   readonly name: string;
   readonly description: string;
-  readonly projection: KeptProjection;
+  readonly projection: CachedProjection;
 }
 
 interface ToolList {
-  readonly revision: number;
+  /** What the tools call: the registry itself, or in code mode the three operations over it. */
+  readonly registry: OperationRegistry;
   readonly tools: unknown[];
   readonly losses: ToolLoss[];
   readonly byName: Map<string, ListedTool>;
 }
 
 /** The tools of a registry as it is now. */
-export function makeList(registry: OperationRegistry, options: ToToolsOptions, limit: number): ToolList {
+export function makeList(given: OperationRegistry, all: ToToolsOptions, limit: number): ToolList {
+  const { registry, options } =
+    all.mode === "code" ? inCode(given, all, limit) : { registry: given, options: all };
   const { target, api = "responses" } = options;
-  const { revision } = registry;
   const chosen = candidates(registry, options.include, options.identity);
   const names = namesOf(chosen, options);
-  const list: ToolList = { revision, tools: [], losses: [], byName: new Map() };
+  const list: ToolList = { registry, tools: [], losses: [], byName: new Map() };
   for (const [index, { id, spec }] of chosen.entries()) {
     const name = names[index] as string;
     const projection = projectionOf(spec, "inputSchema", target);
-    if (!(projection instanceof KeptProjection)) {
+    if (!(projection instanceof CachedProjection)) {
       list.losses.push({ operationId: id, ...leftOut(projection) });
       continue;
     }
@@ -188,6 +212,21 @@ export function makeList(registry: OperationRegistry, options: ToToolsOptions, l
     list.byName.set(name, { id, spec, name, description, projection });
   }
   return list;
+}
+
+/** Never signatures without what runs them: a runner is needed. */
+function inCode(
+  given: OperationRegistry,
+  { runner, budget, include, ...options }: ToToolsOptions,
+  limit: number,
+): { registry: OperationRegistry; options: ToToolsOptions } {
+  if (runner === undefined)
+    throw invalid('mode: "code" needs runner: createCodeRunner(registry) of @alkdev/operations/code');
+  const { identity, names = ({ name }: OperationSpec) => name } = options;
+  return {
+    registry: codeRegistry(given, { runner, budget, include, identity, limit }),
+    options: { ...options, names },
+  };
 }
 
 function namesOf(chosen: readonly Candidate[], { names, target }: ToToolsOptions): string[] {
@@ -211,8 +250,8 @@ function describe(id: string, { description, title, type }: OperationSpec): stri
 }
 
 /** The schema of results, where the target has a place for it. What cannot be said of it costs no tool. */
-function outputOf(spec: OperationSpec, target: ToolTarget): KeptProjection["schema"] | undefined {
+function outputOf(spec: OperationSpec, target: ToolTarget): CachedProjection["schema"] | undefined {
   if (target !== "mcp" && target !== "json-schema") return undefined;
   const projection = projectionOf(spec, "outputSchema", "json-schema");
-  return projection instanceof KeptProjection ? projection.schema : undefined;
+  return projection instanceof CachedProjection ? projection.schema : undefined;
 }

@@ -1,8 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { closedOnce } from "../border/closing.js";
-import type { Receiver } from "../border/inbox.js";
-import { keepAlive, keepAliveDuring, letGo } from "../border/keep-alive.js";
-import { type LinkEvent, type LinkNews, type LinkStatus, statusOf, Watchers } from "../border/link.js";
+import { type DiscoveredOperation, readDescriptions } from "../call/described.js";
+import { checkedImport, type ImportOptions, type PeerOperation, peerWork } from "../call/imported.js";
+import { CONCURRENCY, NativeConnection } from "../call/native-connection.js";
+import type { CallTransport, CloseOptions, RemoteCallMap } from "../call/transport.js";
+import { mapError } from "../errors.js";
+import { keepAliveDuring } from "../interop/keep-alive.js";
+import type { ConnectionEvent, ConnectionStatus } from "../interop/link.js";
 import {
   aBoolean,
   aCount,
@@ -18,26 +21,14 @@ import {
   isString,
   refusal,
   required,
-} from "../border/options.js";
-import { PendingWork } from "../border/pending-work.js";
-import { aFileToRead } from "../border/permission.js";
-import { kindOf, messageOf } from "../border/text.js";
-import { coalesced } from "../border/turns.js";
-import { Answers } from "../call/answers.js";
-import { type DiscoveredOperation, describeAll, readDescriptions } from "../call/described.js";
-import type { CallRequestedEvent } from "../call/events.js";
-import { checkedImport, type ImportOptions, type Peer, type PeerOperation } from "../call/imported.js";
-import { Imports } from "../call/imports.js";
-import { Requests } from "../call/requests.js";
-import type { CallTransport, RemoteCallMap } from "../call/transport.js";
-import { restored } from "../call/wire-value.js";
-import { CallError, InfrastructureErrorCode } from "../errors.js";
+} from "../interop/options.js";
+import { PendingWork } from "../interop/pending-work.js";
+import { aFileToRead, assertPermitted } from "../interop/permission.js";
+import { kindOf, messageOf } from "../interop/text.js";
+import { AUTHORITIES, type Authorities } from "../interop/tls.js";
 import { logger } from "../logging.js";
 import type { HubPeer, HubConnection as Native } from "../native-binding.js";
-import { assertRegistry } from "../registry/assert-registry.js";
-import type { Connection } from "../registry/connection-state.js";
-import { traitsOf } from "../registry/handler-traits.js";
-import { lookAround, type NativeWork } from "../registry/native-handler.js";
+import type { NativeWork } from "../registry/native-handler.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { native, runtime } from "../runtime.js";
 
@@ -85,6 +76,8 @@ export interface HubOptions {
    */
   heartbeat?: number;
   /** Certificates of authorities (PEM), instead of the system's. */
+  tls?: Authorities;
+  /** @deprecated Use `tls: { caFile }`. */
   caFile?: string;
 }
 
@@ -100,7 +93,7 @@ export interface HubServeOptions {
   /** How many calls run at the same time, and apart from them how many streams (default 256). Streams do not wait: further
    * ones are refused. */
   concurrency?: number;
-  /** How many calls may wait for a place (default 1,024). Further calls are refused. */
+  /** How many calls may wait for a permit (default 1,024). Further calls are refused. */
   queue?: number;
   /**
    * How many handlers may still run after their call was aborted or timed out, in addition to `concurrency` (default:
@@ -154,40 +147,14 @@ export interface HubStats {
   overrunning: number;
 }
 
-/**
- * Whether there is a connection to the hub, and since when (Unix milliseconds).
- *
- * @example
- * ```ts
- * const { state, problem }: HubStatus = hub.status();
- * if (state === "disconnected") console.warn(`No hub: ${problem}`);
- * ```
- */
-export interface HubStatus extends LinkStatus {}
+/** @deprecated Use `ConnectionStatus` of `@alkdev/operations`. */
+export type HubStatus = ConnectionStatus;
 
-/**
- * Events of a connection. `"connected"` is the first connection, `"reconnected"` every later one.
- *
- * @example
- * ```ts
- * const events: HubEvent[] = ["disconnected", "reconnected"];
- * for (const event of events) hub.on(event, () => console.log(event));
- * ```
- */
-export type HubEvent = LinkEvent;
+/** @deprecated Use `ConnectionEvent` of `@alkdev/operations`. */
+export type HubEvent = ConnectionEvent;
 
-/**
- * Options of `close`.
- *
- * @example
- * ```ts
- * const options: HubCloseOptions = { drain: 30_000 };
- * ```
- */
-export interface HubCloseOptions {
-  /** How long running work may take to finish, in milliseconds (default 10,000). */
-  drain?: number;
-}
+/** @deprecated Use `CloseOptions` of `@alkdev/operations`. */
+export type HubCloseOptions = CloseOptions;
 
 /**
  * A spoke: a connection to a hub.
@@ -214,15 +181,14 @@ export interface HubTransport extends CallTransport {
   readonly import: (options?: ImportOptions) => Promise<PeerOperation[]>;
   readonly stats: () => HubStats;
   /** Whether there is a connection now. */
-  readonly status: () => HubStatus;
+  readonly status: () => ConnectionStatus;
   /** Adds a listener for changes of the connection. Returns a function that removes it. */
-  readonly on: (event: HubEvent, listener: (status: HubStatus) => unknown) => () => void;
-  readonly close: (options?: HubCloseOptions) => Promise<void>;
+  readonly on: (event: ConnectionEvent, listener: (status: ConnectionStatus) => unknown) => () => void;
+  readonly close: (options?: CloseOptions) => Promise<void>;
   /** `await using hub = await connectHub(...)` closes it at the end of the block. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-const CONCURRENCY = 256;
 const RECONNECT = { minDelay: 200, maxDelay: 10_000 };
 
 const log = logger("hub");
@@ -245,6 +211,7 @@ const FIELDS: Fields<HubOptions> = {
   maxWaiting: aSize,
   maxFrameBytes: aSize,
   heartbeat: aDuration,
+  tls: group<Authorities>(AUTHORITIES),
   caFile: aFileToRead,
 };
 const SERVE_FIELDS: Fields<HubServeOptions> = { concurrency: aSize, queue: aCount, overrun: aCount };
@@ -262,122 +229,85 @@ const SERVE_FIELDS: Fields<HubServeOptions> = { concurrency: aSize, queue: aCoun
 export async function connectHub(url: string, options: HubOptions): Promise<HubTransport> {
   if (!isString(url)) throw refusal("connectHub: url", `must be a string, not ${kindOf(url)}`);
   const checked = checkedOptions<HubOptions>(options, FIELDS, { prefix: "connectHub: " });
-  const { reconnect = true, headers } = checked;
+  assertPermitted("net", "connectHub");
+  const { reconnect = true, headers, tls, caFile, ...rest } = checked;
+  const authorities: Authorities | undefined = tls ?? (caFile === undefined ? undefined : { caFile });
+  if (authorities?.ca !== undefined && authorities.caFile !== undefined) {
+    throw refusal("connectHub: tls.caFile", "and ca exclude each other");
+  }
   const text = JSON.stringify({
-    ...checked,
+    ...rest,
+    ...authorities,
     url,
     headers: Object.entries(headers ?? {}),
     reconnect: reconnect === false ? undefined : { ...RECONNECT, ...(reconnect === true ? {} : reconnect) },
   });
-  const news = new News();
-  const pending = new PendingWork<string>(randomUUID, news);
-  return new Transport(await native.connectHub(runtime, pending.mailbox, text), pending, news);
+  const pending = new PendingWork<string>(randomUUID);
+  return new Transport(await native.connectHub(runtime, pending.mailbox, text), pending);
 }
 
-/** What the native side tells that is for no call in particular. */
-class News implements Receiver {
-  answers: Answers | undefined;
-  changedThere: () => void = () => {};
-  readonly watchers = new Watchers();
-
-  changed(_: string, news: LinkNews): void {
-    this.watchers.changed(news);
-  }
-
-  asked(_: string, request: CallRequestedEvent | { changed: true }, mayHoldBytes: boolean): void {
-    if ("changed" in request) {
-      this.changedThere();
-      return;
-    }
-    lookAround();
-    this.answers?.requested(restored(request, mayHoldBytes));
-  }
-
-  aborted(requestId: string): void {
-    this.answers?.aborted(requestId);
-  }
-
-  goOn(requestId: string): void {
-    this.answers?.mayGoOn(requestId);
-  }
-}
-
-class Transport implements HubTransport, Peer {
-  readonly name = "the hub";
-  readonly callMap: Requests;
-  readonly #native: Native;
+class Transport extends NativeConnection<Native, HubStats, { changed: true }> implements HubTransport {
   readonly #peer: HubPeer;
-  readonly #pending: PendingWork<string>;
-  readonly #news: News;
-  #registry: OperationRegistry | undefined;
-  /** The first offer of it. */
+  /** The first offer of what is served. */
   #served: Promise<HubOffer> | undefined;
-  /** Ends following what is registered. */
-  #following: (() => void) | undefined;
-  readonly connection: Connection = { kind: "hub", name: this.name, state: () => this.status().state };
-  readonly #imports = new Imports(this);
+  /** What the hub took last. */
+  #accepted: readonly string[] = [];
+  /** Why it did not take the last change, which is logged once. */
+  #problem: string | undefined;
 
-  constructor(connected: Native, pending: PendingWork<string>, news: News) {
-    this.#native = connected;
-    this.#peer = connected.peer(pending.mailbox);
-    this.#pending = pending;
-    this.#news = news;
-    this.callMap = new Requests(this.#peer, pending, "websocket");
-    news.watchers.begin(JSON.parse(connected.status()));
-    news.changedThere = () => this.#imports.changed();
-    news.watchers.add("reconnected", () => this.#imports.changed());
+  constructor(connected: Native, pending: PendingWork<string>) {
+    const peer = connected.peer(pending.mailbox);
+    super("the hub", connected, peer, pending, "hub");
+    this.#peer = peer;
   }
 
-  // Functions of the object and not of its class, so that they can be taken out of it.
+  protected override received(): void {
+    this.imports.changed();
+  }
 
   readonly serve = async (registry: OperationRegistry, options: HubServeOptions = {}): Promise<HubOffer> => {
     const checked = checkedOptions<HubServeOptions>(options, SERVE_FIELDS, { prefix: "serve: " });
-    assertRegistry(registry, "serve");
-    if (this.#registry === registry) {
+    if (this.isServing(registry)) {
       await this.#served;
       return this.#offer();
     }
-    if (this.#registry !== undefined) {
-      throw invalidServe(
-        "this connection already serves another registry. Open a second connection for this one",
-      );
-    }
-    this.#registry = registry;
-    this.#served = this.#serve(registry, checked);
+    const { concurrency = CONCURRENCY, queue, overrun } = checked;
+    this.#served = this.start(
+      registry,
+      { concurrency, overrun },
+      () => void this.#offerAgain(),
+      async () => {
+        this.native.serve(registry.nativeMirror().native, JSON.stringify({ concurrency, queue }));
+        return this.#offer();
+      },
+    );
     return this.#served;
   };
 
-  async #serve(registry: OperationRegistry, options: HubServeOptions): Promise<HubOffer> {
-    const { concurrency = CONCURRENCY, queue, overrun } = options;
-    const twin = registry.nativeTwin();
-    this.#news.answers ??= new Answers(this.#native, registry, { concurrency, overrun });
-    this.#native.serve(twin.native, JSON.stringify({ concurrency, queue }));
-    // A server stays up until it is closed.
-    keepAlive(this);
-    this.#following = registry.onChange(coalesced(() => this.#offerAgain()));
-    try {
-      return await this.#offer();
-    } catch (error) {
-      this.#following();
-      this.#registry = undefined;
-      letGo(this);
-      throw error;
-    }
-  }
-
-  async #offer(): Promise<HubOffer> {
-    const registry = this.#registry as OperationRegistry;
-    // What was imported from the hub is not offered back to it.
-    const own = describeAll(registry).filter(({ handler }) => traitsOf(handler).peer !== this);
-    const answer = JSON.parse(await this.#native.offer(own.map(({ text }) => text)));
+  async #offer(leftOut: ReadonlySet<string> = new Set()): Promise<HubOffer> {
+    const { own } = this.describe();
+    const texts = own.map(({ text }) => text).filter((text) => !leftOut.has(idIn(text)));
+    const answer = JSON.parse(await this.native.offer(texts));
+    this.#accepted = texts;
     return { operations: Array.isArray(answer.operations) ? answer.operations : [] };
   }
 
-  #offerAgain(): void {
-    if (this.#registry === undefined) return;
-    this.#offer().catch((error) => {
-      log.error(`The hub did not take the operations that have changed: ${messageOf(error)}`, {});
-    });
+  /** Offers what has changed. New operations whose names are taken at the hub are left out, so that the others follow. */
+  async #offerAgain(leftOut = new Set<string>()): Promise<void> {
+    try {
+      await this.#offer(leftOut);
+      if (leftOut.size === 0) this.#problem = undefined;
+    } catch (error) {
+      const problem = messageOf(error);
+      if (leftOut.size > 0 || problem !== this.#problem) {
+        log.error(`The hub did not accept operations that have changed: ${problem}`, {});
+      }
+      if (leftOut.size === 0) this.#problem = problem;
+      const before = leftOut.size;
+      const accepted = new Set(this.#accepted.map(idIn));
+      for (const id of clashing(this.describe().own, error)) if (!accepted.has(id)) leftOut.add(id);
+      if (leftOut.size > before) await this.#offerAgain(leftOut);
+    }
   }
 
   readonly discover = async (): Promise<HubDiscovery> => {
@@ -386,49 +316,22 @@ class Transport implements HubTransport, Peer {
   };
 
   readonly import = async (options: ImportOptions = {}): Promise<PeerOperation[]> =>
-    this.#imports.import(checkedImport(options), this.discover);
+    this.imports.import(checkedImport(options), this.discover);
 
   nativeWork(operationId: string): NativeWork {
-    return {
-      isPossible: () => true,
-      ownsSchema: () => false,
-      register: (registry, spec, { input, output }) =>
-        registry.setPeer(spec, input, output, this.#peer, operationId),
-    };
-  }
-
-  readonly stats = (): HubStats => ({
-    ...JSON.parse(this.#native.stats()),
-    overrunning: this.#news.answers?.overrunning ?? 0,
-  });
-
-  readonly status = (): LinkStatus => statusOf(JSON.parse(this.#native.status()));
-
-  readonly on = (event: LinkEvent, listener: (status: LinkStatus) => unknown): (() => void) =>
-    this.#news.watchers.add(event, listener);
-
-  readonly close = closedOnce((drain) => this.#close(drain));
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
-  }
-
-  async #close(drain: number): Promise<void> {
-    this.callMap.flush();
-    this.#news.answers?.flush();
-    try {
-      await keepAliveDuring(this.#native.close(drain));
-      this.#pending.drain();
-      this.#imports.end();
-      this.#news.watchers.tell("closed", this.status());
-    } finally {
-      this.#following?.();
-      this.#registry?.nativeTwin().flush();
-      letGo(this);
-    }
+    return peerWork(this.#peer, operationId);
   }
 }
 
-function invalidServe(sentence: string): CallError {
-  return new CallError(InfrastructureErrorCode.VALIDATION_ERROR, `serve: ${sentence}`);
+function idIn(description: string): string {
+  const { namespace, name } = JSON.parse(description);
+  return `${namespace}.${name}`;
+}
+
+/** The operations whose names the hub refuses. It may know them by another namespace. */
+function clashing(own: ReadonlyArray<{ text: string }>, error: unknown): string[] {
+  const { reason, operations } = Object(mapError(error).details);
+  if (reason !== "collision" || !Array.isArray(operations)) return [];
+  const names = new Set(operations.map((id) => String(id).replace(/^[^.]*\./, "")));
+  return own.map(({ text }) => idIn(text)).filter((id) => names.has(id.replace(/^[^.]*\./, "")));
 }

@@ -1,9 +1,9 @@
 // Events of the call protocol over any WebSocket, of a page, of Node or of the package `ws`. No native code is used.
 
-import { isFunction, isObject, refusal } from "../border/options.js";
-import { kindOf } from "../border/text.js";
 import { WireTarget } from "../call/wire-target.js";
 import { restored, wireText } from "../call/wire-value.js";
+import { isFunction, isObject, refusal } from "../interop/options.js";
+import { kindOf } from "../interop/text.js";
 import { logger } from "../logging.js";
 
 /**
@@ -33,7 +33,7 @@ export interface WebSocketLike {
  * ```
  */
 export interface WebSocketEventTarget extends EventTarget {
-  /** Stops listening to the socket. The socket itself stays open: it belongs to whoever made it. */
+  /** Stops listening to the socket. The socket itself stays open: it belongs to its owner. */
   close(): void;
   /** `using target = createWebSocketEventTarget(socket)` closes it at the end of the block. */
   [Symbol.dispose](): void;
@@ -71,20 +71,26 @@ class SocketTarget extends WireTarget implements WebSocketEventTarget {
   protected readonly what = "the WebSocket";
   readonly #socket: WebSocketLike;
   #waiting: string[] = [];
+  #hasOpened = false;
   readonly #onOpen = (): void => {
+    this.#hasOpened = true;
     for (const text of this.#waiting.splice(0)) this.#socket.send(text);
   };
   readonly #onMessage = (event: Event): void => this.#deliver((event as Event & { data?: unknown }).data);
   readonly #onClose = (): void => this.lose();
+  /** Without a listener, some sockets throw. An open socket says `close` next; one that did not open need not. */
+  readonly #onError = (): void => {
+    if (!this.#hasOpened) this.lose();
+  };
 
   constructor(socket: WebSocketLike) {
     super();
     this.#socket = socket;
+    this.#hasOpened = socket.readyState === OPEN;
     socket.addEventListener("open", this.#onOpen);
     socket.addEventListener("message", this.#onMessage);
     socket.addEventListener("close", this.#onClose);
-    // Without a listener, some sockets throw. What went wrong is followed by `close`.
-    socket.addEventListener("error", ignore);
+    socket.addEventListener("error", this.#onError);
     if (socket.readyState > OPEN) this.lose();
   }
 
@@ -110,7 +116,8 @@ class SocketTarget extends WireTarget implements WebSocketEventTarget {
 
   protected override lose(): void {
     this.#waiting = [];
-    super.lose();
+    if (this.#hasOpened) super.lose();
+    else this.end(this.cannotSend("call.requested"));
   }
 
   #deliver(data: unknown): void {
@@ -140,8 +147,6 @@ function isSocket(socket: unknown): boolean {
     isFunction(socket.removeEventListener)
   );
 }
-
-function ignore(): void {}
 
 function read(data: unknown): Frame | undefined {
   if (typeof data !== "string") return undefined;

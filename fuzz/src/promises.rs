@@ -1,10 +1,8 @@
 //! What must hold for every schema and every value.
 
-use operations_schema::host::{JsonBuilder, JsonPart};
 use operations_schema::json::Document;
-use operations_schema::{
-    Interrupt, JsonHost, Mode, Normalised, Program, check, collect_errors, normalise,
-};
+use operations_schema::value_access::{JsonAccess, JsonRef};
+use operations_schema::{Interrupt, Mode, Normalised, Program, check, collect_errors, normalise};
 use serde_json::Value;
 
 /// How many errors are asked for: few, so that the list is full now and then.
@@ -13,7 +11,7 @@ const MOST_ERRORS: usize = 20;
 /// Checks every promise of the engine for one program and one value.
 pub fn hold(program: &Program, value: &Value) {
     let value = &Document::from(value);
-    let passes = check(program, &mut JsonHost::new(), value.into());
+    let passes = check(program, &mut JsonAccess::new(), value.into());
     only_limits(&passes);
     errors_agree(program, value, passes);
     for mode in [Mode::Normalise, Mode::Keep] {
@@ -31,7 +29,7 @@ fn only_limits<T: std::fmt::Debug>(result: &Result<T, Interrupt>) {
 }
 
 fn errors_agree(program: &Program, value: &Document, passes: Result<bool, Interrupt>) {
-    let errors = collect_errors(program, &mut JsonHost::new(), value.into(), MOST_ERRORS);
+    let errors = collect_errors(program, &mut JsonAccess::new(), value.into(), MOST_ERRORS);
     only_limits(&errors);
     match (passes, &errors) {
         (Ok(passes), Ok(errors)) => {
@@ -49,8 +47,8 @@ fn errors_agree(program: &Program, value: &Document, passes: Result<bool, Interr
 }
 
 fn normalises(program: &Program, value: &Document, passes: Result<bool, Interrupt>, mode: Mode) {
-    let mut host = JsonBuilder::new();
-    let part = JsonPart::from(value);
+    let mut host = JsonAccess::new();
+    let part = JsonRef::from(value);
     let first = normalise(program, &mut host, part, mode);
     only_limits(&first);
     let Ok(first) = first else { return };
@@ -74,7 +72,7 @@ fn normalises(program: &Program, value: &Document, passes: Result<bool, Interrup
     }
 }
 
-fn text_of<'a>(host: &JsonBuilder<'a>, part: JsonPart<'a>) -> String {
+fn text_of<'a>(host: &JsonAccess<'a>, part: JsonRef<'a>) -> String {
     let mut json = String::new();
     host.push_to(part, &mut json);
     json
@@ -83,9 +81,9 @@ fn text_of<'a>(host: &JsonBuilder<'a>, part: JsonPart<'a>) -> String {
 /// What a result says about itself is so.
 fn tells_the_truth<'a>(
     program: &Program,
-    host: &mut JsonBuilder<'a>,
-    before: JsonPart<'a>,
-    result: &Normalised<JsonPart<'a>>,
+    host: &mut JsonAccess<'a>,
+    before: JsonRef<'a>,
+    result: &Normalised<JsonRef<'a>>,
 ) {
     assert_eq!(
         result.value.is(before),

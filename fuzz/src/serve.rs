@@ -17,7 +17,7 @@ use operations_core::registry::{
 use operations_serve::door::mcp::stdio::Conversation;
 use operations_serve::embedded::{Embedded, Exchange, Incoming};
 use operations_serve::identity::Caller;
-use operations_serve::{Host, Options, Service};
+use operations_serve::{JsBridge, Options, Service};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Notify, mpsc};
@@ -40,7 +40,7 @@ impl Handler for Echo {
 struct Server {
     runtime: Runtime,
     service: Service,
-    host: Arc<Host>,
+    js: Arc<JsBridge>,
     mailbox: Arc<Mailbox>,
     called: Arc<Notify>,
 }
@@ -130,7 +130,7 @@ impl Server {
                     "path": "/hub", "maxFrameBytes": 100_000, "heartbeat": 60_000, "maxCalls": 8, "maxOperations": 100, "maxConnections": 8,
                 },
             },
-            "identity": { "tokens": [["s", { "id": "a", "scopes": ["admin"] }]] },
+            "identity": { "tokens": [["s", { "id": "a", "scopes": ["admin"] }]], "anonymous": true },
             "maxBodyBytes": 100_000, "timeout": 60_000, "requestTimeout": 5_000,
             "requestHeaders": ["accept-language"], "responseHeaders": ["etag"],
         });
@@ -138,11 +138,11 @@ impl Server {
         let called = Arc::new(Notify::new());
         let wake = Arc::clone(&called);
         let mailbox = Arc::new(Mailbox::new(move || wake.notify_one()));
-        let host = Arc::new(Host::new(Arc::clone(&mailbox)));
+        let js = Arc::new(JsBridge::new(Arc::clone(&mailbox)));
         let service = Service::new(
             options,
             registry,
-            Arc::clone(&host),
+            Arc::clone(&js),
             Logger::silent(),
             Arc::default(),
         )
@@ -154,7 +154,7 @@ impl Server {
         Ok(Self {
             runtime,
             service,
-            host,
+            js,
             mailbox,
             called,
         })
@@ -178,8 +178,8 @@ impl Server {
                         None if item.pointer("/2/operationId").is_some() => ENVELOPE.to_owned(),
                         None => continue,
                     };
-                    self.host.respond(id, &answer);
-                    self.host.finish(id);
+                    self.js.respond(id, &answer);
+                    self.js.finish(id);
                 }
             }
         }
@@ -211,7 +211,7 @@ pub fn serve(bytes: &[u8]) -> bool {
         };
         let running = server.service.shared().stats.to_json();
         assert_eq!(running.get("running"), Some(&json!(0)), "{text}");
-        assert_eq!(server.host.pending(), 0, "{text}");
+        assert_eq!(server.js.pending(), 0, "{text}");
         is_fine
     })
 }

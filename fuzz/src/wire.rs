@@ -114,7 +114,7 @@ impl Peer {
             b'n' => self.step(|now, state, todo| state.on_inbox(now, "note", rest, None, todo)),
             b'a' => self.step(|now, state, todo| state.on_inbox(now, "call", rest, None, todo)),
             b'o' => self.step(|now, state, todo| state.on_inbox(now, OURS, rest, None, todo)),
-            b'g' => self.step(|now, state, todo| state.on_nobody(now, &text, todo)),
+            b'g' => self.step(|now, state, todo| state.on_no_receivers(now, &text, todo)),
             b'f' => self.step(|now, state, todo| state.on_forbidden(now, &text, todo)),
             b'e' => self.step(|now, state, todo| state.worker.finished(now, &text, todo)),
             b'x' => self.step(|now, state, _| state.disconnected(now)),

@@ -13,10 +13,10 @@ use operations_http::{Failure, Fetched, Reply};
 use serde_json::{Map, Value, json};
 
 use super::outcome::{Taken, fetched_item, reply_item};
-use crate::border::bridge::Bridge;
-use crate::border::mailbox::{JsBatch, to_js};
+use crate::interop::bridge::Bridge;
+use crate::interop::mailbox::{JsBatch, to_js};
 
-/// A call or a stream under way.
+/// A running call or stream.
 #[napi]
 pub struct HttpMachine {
     bridge: Arc<Bridge>,
@@ -140,7 +140,7 @@ impl HttpMachine {
         self.handle(&env, Input::End)
     }
 
-    /// The network has failed, as far as one can tell. How far the request got is not known, so the
+    /// The network has failed, as far as is known. How far the request got is not known, so the
     /// worst is assumed.
     #[napi(catch_unwind)]
     pub fn failed(&mut self, env: Env, why: String, code: Option<String>) -> napi::Result<u32> {
@@ -158,7 +158,7 @@ impl HttpMachine {
         self.handle(&env, Input::Tick)
     }
 
-    /// Nobody waits any more.
+    /// The caller has gone.
     #[napi(catch_unwind)]
     pub fn cancel(&mut self, env: Env) -> napi::Result<u32> {
         self.handle(&env, Input::Cancel)

@@ -7,12 +7,12 @@ use operations_http::message::Decoded;
 use operations_http::{Failure, Fetched, Reply, StreamItem, StreamKind};
 use serde_json::json;
 
-use crate::border::mailbox::{JsBatch, to_js};
+use crate::interop::mailbox::{JsBatch, to_js};
 
 /// Beyond it, the JSON of a body is parsed by itself (docs/decisions/0006-http-client.md).
 const LARGE_BODY: usize = 4096;
 
-/// A response, as an envelope without `data` if there is none, and with what `facade/openapi/outcome.ts` takes off it.
+/// A response, as an envelope, without `data` if the body is empty, and with what `facade/openapi/outcome.ts` takes off it.
 pub(super) fn reply_item(id: u32, reply: Result<Reply, Failure>) -> Item {
     let reply = match reply {
         Ok(reply) => reply,
@@ -35,6 +35,7 @@ pub(super) fn reply_item(id: u32, reply: Result<Reply, Failure>) -> Item {
         Decoded::Empty => Item::done(id, &format!(r#"{{"meta":{meta}}}"#)),
         Decoded::Json(text) if text.len() > LARGE_BODY => with("null").with(Attachment::Json(text)),
         Decoded::Json(text) => with(&text),
+        Decoded::Document(document) => with(document.text()),
         Decoded::Text(text) => with("null").with(Attachment::Text(text)),
         Decoded::Bytes(bytes) => with("null").with(Attachment::Bytes(bytes)),
     }
@@ -63,11 +64,11 @@ mod code {
     /// Nothing yet.
     pub(super) const WAIT: u32 = 0;
     pub(super) const END: u32 = 1;
-    /// `head` tells about the events that follow.
+    /// `head` describes the events that follow.
     pub(super) const EVENTS: u32 = 2;
-    /// `head` tells about the lines that follow.
+    /// `head` describes the lines that follow.
     pub(super) const LINES: u32 = 3;
-    /// `failure` tells why.
+    /// `failure` says why.
     pub(super) const FAILED: u32 = 4;
 }
 

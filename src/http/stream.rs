@@ -9,8 +9,8 @@ use operations_http::{EncodedInput, Handover, HttpOperation, Service};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::outcome::Taken;
-use crate::border::mailbox::JsBatch;
-use crate::border::tasks::Tasks;
+use crate::interop::mailbox::JsBatch;
+use crate::interop::tasks::Tasks;
 
 /// An open stream. The connection is closed when it is collected, at the latest.
 #[napi]

@@ -1,13 +1,13 @@
 //! Making live values.
 
 use num_bigint::BigInt;
-use operations_schema::host::{BuildHost, EntryName, Result, Special};
 use operations_schema::ir::{Const, ConstId};
+use operations_schema::value_access::{EntryName, Result, Special, ValueBuilder};
 
-use super::host::LiveHost;
-use crate::border::raw::{Escapable, Handle, TypeOf};
+use super::access::LiveAccess;
+use crate::interop::raw::{Escapable, Handle, TypeOf};
 
-impl LiveHost<'_> {
+impl LiveAccess<'_> {
     fn entry_name(&mut self, name: EntryName<'_, Handle>) -> Result<Handle> {
         match name {
             EntryName::Program(name) => self.make_string(&name.key.text),
@@ -52,7 +52,7 @@ impl LiveHost<'_> {
                 object
             }
             Const::Slot(slot) => {
-                // Wrapped in an array, so that "there is none" and "it is undefined" differ.
+                // Wrapped in an array, so that "no value" and "it is undefined" differ.
                 let slot = self.id(*slot)?;
                 let made = self.ask("cloneDefault", &[slot])?;
                 let kind = self.raw.type_of(made);
@@ -66,7 +66,7 @@ impl LiveHost<'_> {
     }
 }
 
-impl BuildHost for LiveHost<'_> {
+impl ValueBuilder for LiveAccess<'_> {
     type Region = Escapable;
 
     fn open_region(&mut self) -> Result<Escapable> {

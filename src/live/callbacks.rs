@@ -2,12 +2,12 @@
 //! registries say, whether something is an instance of a class. The facade passes one object with these
 //! functions into each call, so that native code holds no reference to a user's schema.
 
-use operations_schema::host::Result;
+use operations_schema::value_access::Result;
 
-use super::host::LiveHost;
-use crate::border::raw::{Handle, Pending, Raw, TypeOf};
+use super::access::LiveAccess;
+use crate::interop::raw::{Handle, Pending, Raw, TypeOf};
 
-impl LiveHost<'_> {
+impl LiveAccess<'_> {
     /// Calls a function of the callbacks object.
     pub(super) fn ask(&mut self, name: &str, arguments: &[Handle]) -> Result<Handle> {
         let function = self.raw.get_named(self.callbacks, name);

@@ -1,7 +1,7 @@
 //! Live JavaScript values, as the schema engine sees them.
 
+mod access;
 mod build;
 mod callbacks;
-mod host;
 
-pub(crate) use host::LiveHost;
+pub(crate) use access::LiveAccess;

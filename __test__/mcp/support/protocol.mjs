@@ -47,6 +47,7 @@ export class Conversation {
     if (this.traits.has("costly-schemas")) all.push(...costlyTools);
     if (this.traits.has("lengthy-schemas")) all.push(...lengthyTools);
     if (this.traits.has("recursive-schemas")) all.push(...recursiveTools);
+    if (this.traits.has("lacks-echo")) this.#removed.add("echo");
     return all.filter(({ name }) => !this.#removed.has(name));
   }
 
@@ -134,6 +135,7 @@ export class Conversation {
     return {
       protocolVersion: this.traits.has("old") ? "2024-11-05" : protocolVersion,
       capabilities: { tools: { listChanged: true }, ...(!bare && { resources: {}, prompts: {} }) },
+      ...(this.traits.has("instructs") && { instructions: "Ask politely." }),
       serverInfo: { name: "misbehaving", version: this.traits.has("empty-version") ? "" : "4.5.6" },
     };
   }
@@ -168,6 +170,7 @@ export class Conversation {
     const tool = this.tools.find((each) => each.name === name);
     if (tool === undefined || this.traits.has("forgetful"))
       throw protocolError(INVALID_PARAMS, `Unknown tool: ${name}`);
+    if (this.traits.has("malformed-results")) return { written: '{"content":[}' };
     const isCancelled = () => this.cancelled.has(id);
     const progress = (params) => {
       if (_meta.progressToken === undefined) return;

@@ -226,6 +226,22 @@ export const tools = [
     },
   },
   {
+    name: "elicit-often",
+    description: "Asks the user something again and again, and tells how the client answered",
+    inputSchema: anything,
+    handler: async ({ times }, { conversation }) => {
+      let declined = 0;
+      const refused = [];
+      for (let i = 0; i < times; i++) {
+        const question = { message: "Well?", requestedSchema: { type: "object", properties: {} } };
+        const { error } = await conversation.ask("elicitation/create", question);
+        if (error === undefined) declined += 1;
+        else refused.push(error.message);
+      }
+      return json({ declined, refused });
+    },
+  },
+  {
     name: "sample",
     description: "Asks for a model to be run, and tells the client's answer",
     inputSchema: anything,
@@ -236,6 +252,12 @@ export const tools = [
       });
       return json({ result, error });
     },
+  },
+  {
+    name: "ask-roots",
+    description: "Asks for the roots, and tells the client's answer",
+    inputSchema: anything,
+    handler: async (_, { conversation }) => json(await conversation.ask("roots/list", {})),
   },
   {
     name: "ask-nonsense",

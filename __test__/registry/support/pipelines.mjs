@@ -35,7 +35,7 @@ export async function inJavaScript(registry, calls) {
 /** What the native registry makes of them; null where it leaves a call to JavaScript. */
 export async function inRust(registry, calls) {
   const events = calls.map(({ event }) => event);
-  return JSON.parse(await hooks.run(registry.nativeTwin().native, events));
+  return JSON.parse(await hooks.run(registry.nativeMirror().native, events));
 }
 
 /** An envelope after a journey, which not every one can make. */

@@ -23,7 +23,7 @@ export function newTally() {
     valid: 0,
     typebox: 0,
     exact: 0,
-    stencil: 0,
+    fastCheck: 0,
     json: 0,
     errors: 0,
     messages: 0,
@@ -54,7 +54,7 @@ export class Subject {
     const emitted = compiled.check(value);
     if (emitted !== valid) yield problem("emitted = walk", `emitted ${emitted}, walk ${valid}`);
     yield* this.#asTypeBox(value, valid);
-    yield* this.#stencil(value, valid);
+    yield* this.#fastCheck(value, valid);
     yield* this.#exact(value, valid);
     yield* this.#errors(value, valid);
     if (isJson(value)) yield* this.#asJson(value, valid);
@@ -75,17 +75,17 @@ export class Subject {
     if (!valid) yield problem("exact means valid", "exact, but not valid");
   }
 
-  /** The stencil says yes or perhaps: a yes must be right. */
-  *#stencil(value, valid) {
+  /** The fast check says yes or perhaps: a yes must be right. */
+  *#fastCheck(value, valid) {
     const { compiled } = this;
-    if (compiled.passesStencil(value, false)) {
-      this.tally.stencil += 1;
-      if (!valid) yield problem("what passes the stencil is valid", "passes, but is not valid");
+    if (compiled.passesFastCheck(value, false)) {
+      this.tally.fastCheck += 1;
+      if (!valid) yield problem("what passes the fast check is valid", "passes, but is not valid");
     }
-    if (!compiled.passesStencil(value, true)) return;
+    if (!compiled.passesFastCheck(value, true)) return;
     const { value: result, notes } = compiled.normalise(value);
     if (!valid || !Object.is(result, value) || notes.length > 0) {
-      yield problem("what passes the stencil exactly stays", { valid, result, notes });
+      yield problem("what passes the fast check exactly stays", { valid, result, notes });
     }
   }
 

@@ -17,9 +17,10 @@ const specs: OperationSpec[] = await scanOperations("operations", fs);
 for (const spec of specs) registry.registerSpec(spec);
 registry.registerAll(await scanOperations("operations", fs));
 
-const manifest: OperationManifest = { operations: specs, baseUrl: "https://example.com" };
-export const first: OperationSpec | undefined = manifest.operations[0];
-export const bare: OperationManifest = { operations: [] };
+const byId = Object.fromEntries(specs.map((spec) => [`${spec.namespace}.${spec.name}`, spec]));
+const manifest: OperationManifest = { operations: byId, baseUrl: "https://example.com" };
+export const first: OperationSpec | undefined = manifest.operations["demo.greet"];
+export const bare: OperationManifest = { operations: {} };
 
 // Node's own ports.
 const { port1 } = new MessageChannel();

@@ -11,25 +11,47 @@ use serde_json::{Map, Value, json};
 use crate::error::{CallError, InfrastructureErrorCode};
 
 /// What an operation demands of its caller.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AccessControl {
     /// Scopes of which the caller needs every one.
     pub required_scopes: Vec<String>,
     /// Scopes of which the caller needs one, when there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub required_scopes_any: Option<Vec<String>>,
     /// The kind of resource that the caller must hold; goes together with the action.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_type: Option<String>,
     /// What the caller must be allowed to do with such a resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_action: Option<String>,
     /// The name of a function of the application, which only a registry can call.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_auth: Option<String>,
     /// Rules that must hold as well, because they cannot be merged with these.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<AccessControl>,
 }
 
 impl AccessControl {
+    /// Callers need every one of these scopes.
+    #[must_use]
+    pub fn scopes<S: Into<String>>(scopes: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            required_scopes: scopes.into_iter().map(Into::into).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Callers need one of these scopes.
+    #[must_use]
+    pub fn any_scope<S: Into<String>>(scopes: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            required_scopes_any: Some(scopes.into_iter().map(Into::into).collect()),
+            ..Self::default()
+        }
+    }
+
     /// The rules that a caller meets who may call, for records: the same words as in `facade/registry/audit.ts`.
     #[must_use]
     pub fn met(&self) -> String {
@@ -67,7 +89,21 @@ pub struct Identity {
     pub resources: Option<Map<String, Value>>,
 }
 
-/// Whether a text is an [`Identity`], without making one of it. A list is none, although `serde` would take it for the fields
+impl Identity {
+    /// A caller with these scopes.
+    pub fn new<S: Into<String>>(
+        id: impl Into<String>,
+        scopes: impl IntoIterator<Item = S>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            scopes: scopes.into_iter().map(Into::into).collect(),
+            resources: None,
+        }
+    }
+}
+
+/// Whether a text is an [`Identity`], without making one of it. A list is not one, although `serde` would take it for the fields
 /// in their order: JavaScript would find neither an id nor scopes in it.
 #[must_use]
 pub fn is_identity(text: &str) -> bool {
@@ -111,7 +147,7 @@ pub fn is_identity(text: &str) -> bool {
 /// Why a caller was refused. It names what was missing, never what the caller holds.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum Denial {
-    /// There are requirements and nobody to hold them against.
+    /// There are requirements and no identity to check them against.
     #[error("identity required")]
     IdentityRequired,
     /// Some of the scopes that are all needed are missing.
@@ -131,7 +167,7 @@ enum Denial {
     /// The rule names a kind of resource without an action, or the other way round.
     #[error("resourceType and resourceAction must be declared together")]
     IncompleteResourceRule,
-    /// The rule names a function that nobody here can call.
+    /// The rule names a function that cannot be called here.
     #[error("customAuth \"{0}\" is not registered here")]
     CustomAuthUnavailable(String),
 }

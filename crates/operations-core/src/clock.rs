@@ -26,9 +26,13 @@ pub fn milliseconds(given: f64) -> Duration {
 pub fn iso(moment: f64) -> String {
     const DAY: i64 = 86_400_000;
     // The years that are written with four digits.
-    let is_usual = (-62_135_596_800_000.0..253_402_300_800_000.0).contains(&moment);
-    #[expect(clippy::cast_possible_truncation, reason = "the range was looked at")]
-    let moment = if is_usual { moment.floor() as i64 } else { 0 };
+    let is_in_range = (-62_135_596_800_000.0..253_402_300_800_000.0).contains(&moment);
+    #[expect(clippy::cast_possible_truncation, reason = "the range was checked")]
+    let moment = if is_in_range {
+        moment.floor() as i64
+    } else {
+        0
+    };
     let (days, rest) = (moment.div_euclid(DAY), moment.rem_euclid(DAY));
     // The era of 400 years that begins on the first of March of the year 0, as leap days then come last in a year.
     let shifted = days + 719_468;

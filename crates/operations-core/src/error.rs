@@ -26,7 +26,7 @@ pub enum InfrastructureErrorCode {
     Aborted,
     /// The operation ran and failed.
     ExecutionError,
-    /// Something was thrown that tells nothing about itself.
+    /// Something was thrown that is not an error.
     UnknownError,
 }
 
@@ -101,6 +101,9 @@ impl Serialize for CallError {
     }
 }
 
+/// What stands before a quote of standard error in a message. `facade/call/masked-details.ts` has the same text.
+pub const STDERR_QUOTE: &str = ". Its last words on stderr:\n";
+
 impl CallError {
     /// An error without details.
     pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
@@ -122,13 +125,18 @@ impl CallError {
         Self::new(InfrastructureErrorCode::ExecutionError, message)
     }
 
+    /// A failure that a handler did not expect. Servers log the message and mask it for callers.
+    pub fn unexpected(error: impl fmt::Display) -> Self {
+        Self::failed(error.to_string()).with_internal(true)
+    }
+
     /// Something that only a defect of ours brings about.
     pub fn unknown(message: impl Into<String>) -> Self {
         Self::new(InfrastructureErrorCode::UnknownError, message)
     }
 
-    /// An error as somebody else tells it, whose details are JSON. Details that cannot be read are left out.
-    pub fn told(
+    /// An error that was received from the other side, whose details are JSON. Details that cannot be read are left out.
+    pub fn from_parts(
         code: impl Into<Cow<'static, str>>,
         message: impl Into<String>,
         details: Option<&str>,
@@ -143,6 +151,18 @@ impl CallError {
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
         self.details = Some(details);
+        self
+    }
+
+    /// The same error without what an MCP server wrote to its standard error, which was written for its operator.
+    #[must_use]
+    pub fn without_stderr(mut self) -> Self {
+        let details = self.details.as_mut().and_then(Value::as_object_mut);
+        if details.is_some_and(|details| details.shift_remove("stderr").is_some())
+            && let Some(at) = self.message.find(STDERR_QUOTE)
+        {
+            self.message.truncate(at);
+        }
         self
     }
 

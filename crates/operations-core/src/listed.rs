@@ -1,4 +1,4 @@
-//! What is told of operations to others, on every transport: whole specs, without the rules who may call them.
+//! How operations are listed for others, on every transport: whole specs, without the rules who may call them.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,14 +21,14 @@ impl Listed {
     ///
     /// # Errors
     ///
-    /// When it is none.
+    /// When it is not one.
     pub fn read(text: &str) -> Result<Vec<Self>, CallError> {
         serde_json::from_str(text).map_err(|error| {
             CallError::unknown(format!("The list of operations cannot be read: {error}"))
         })
     }
 
-    /// Whether somebody is told of it: whoever may call it.
+    /// Whether an identity sees it: if it may call it.
     #[must_use]
     pub fn is_shown_to(&self, identity: Option<&Identity>) -> bool {
         enforce_access(&self.access, identity, &self.id).is_ok()
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_may_not_call_it_is_not_told_of_it() {
+    fn those_who_may_not_call_it_do_not_see_it() {
         let text = r#"[
             {"id":"a.open","access":{"requiredScopes":[]},"spec":{"name":"open"}},
             {"id":"a.secret","access":{"requiredScopes":["admin"]},"spec":{"name":"secret"}}

@@ -34,7 +34,7 @@ impl Level {
     }
 }
 
-/// One log line. It never holds a secret: whoever writes it leaves those out.
+/// One log line. It never holds a secret: the code that logs leaves those out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// Its importance.
@@ -47,7 +47,7 @@ pub struct Record {
     pub properties: Map<String, Value>,
 }
 
-/// Where log lines go. Cheap to clone; silent when nobody listens.
+/// Where log lines go. Cheap to clone; silent without a listener.
 #[derive(Clone, Default)]
 pub struct Logger {
     sink: Option<Arc<dyn Fn(Record) + Send + Sync>>,

@@ -1,10 +1,10 @@
 //! From native code to JavaScript: whatever has happened since it last looked, in one crossing.
 //!
 //! Native threads put [`Item`]s into a [`Mailbox`]; JavaScript is woken once and takes all of them as one JSON text, with
-//! what JSON cannot carry, or not as fast, beside it. `facade/border/inbox.ts` is the one reader.
+//! what JSON cannot carry, or not as fast, beside it. `facade/interop/inbox.ts` is the one reader.
 //!
 //! Nothing grows without end: most items answer something that JavaScript asked for; signs of progress are dropped,
-//! the oldest first; of a state only the newest is kept; and whoever reads from outside waits while the mailbox is full.
+//! the oldest first; of a state only the newest is kept; and readers of sockets wait while the mailbox is full.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -20,7 +20,7 @@ pub use item::{Address, Attachment, Batch, Item, Kind};
 /// What one take hands out: enough to be worth the crossing, not so much that JavaScript is blocked for long.
 const BATCH_BYTES: usize = 1024 * 1024;
 const BATCH_ITEMS: usize = 4096;
-/// Beyond either, whoever reads from outside is to wait ([`Mailbox::poll_room`]).
+/// Beyond either, readers of sockets wait ([`Mailbox::poll_room`]).
 const FULL_BYTES: usize = 32 * 1024 * 1024;
 const FULL_ITEMS: usize = 65_536;
 /// Signs of progress that wait. Beyond it the oldest go: a thread that is too busy to look is best served with the
@@ -137,7 +137,7 @@ impl Mailbox {
         });
     }
 
-    /// Tells the newest state of something, in place of one that was not taken yet. `value` must be JSON.
+    /// Sets the newest state of something, in place of one that was not taken yet. `value` must be JSON.
     pub fn set(&self, what: &str, value: &str) {
         let item = Item::changed(what, value);
         self.change(
@@ -158,7 +158,7 @@ impl Mailbox {
         }
     }
 
-    /// Whether whoever reads from outside is to wait.
+    /// Whether readers of sockets have to wait.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.lock().is_full()
@@ -174,7 +174,7 @@ impl Mailbox {
         Poll::Pending
     }
 
-    /// What is there; nothing when nothing is. Whoever is told that there is more takes again without being woken.
+    /// What is there; nothing when nothing is. When the result says that there is more, take again without waiting for a wake-up.
     pub fn take(&self) -> Option<Batch> {
         let mut state = self.lock();
         let mut bytes = 0;
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn items_that_are_added_wake_nobody_by_themselves() {
+    fn adding_items_does_not_wake_the_reader() {
         let (mailbox, woken) = mailbox();
         assert!(!mailbox.add(Vec::new()));
         assert!(mailbox.add(vec![Item::ended(1)]));

@@ -1,4 +1,4 @@
-//! The name that somebody probably meant. `facade/border/nearest-name.ts` has the same rule; `tests/cases/nearest.json` holds the
+//! The name that was probably meant. `facade/interop/nearest-name.ts` has the same rule; `tests/cases/nearest.json` holds the
 //! two together.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Panics are defects, and they must not cost the user their process: at every border they are
+//! Panics are defects, and they must not cost the user their process: at every boundary they are
 //! caught and become a [`crate::CallError`].
 
 use std::any::Any;
@@ -26,7 +26,7 @@ pub fn install_quiet_hook() {
     });
 }
 
-/// Where the last panic of this thread happened, if the quiet hook saw it. Told once.
+/// Where the last panic of this thread happened, if the quiet hook saw it. Returned once.
 #[must_use]
 pub fn take_location() -> Option<String> {
     LAST_LOCATION.try_with(RefCell::take).ok().flatten()

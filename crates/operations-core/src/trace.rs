@@ -1,7 +1,7 @@
 //! The trace that a call belongs to, as it travels (W3C Trace Context and Baggage): `traceparent`, `tracestate` and `baggage`,
 //! in the headers of HTTP and NATS, in the `_meta` of MCP, and in the events of the call protocol. Peers choose these values, and
 //! they become headers of other requests. So a value that is not in the grammar of its field is dropped here, wherever it
-//! came from. `facade/border/trace.ts` has the same rules; `tests/cases/traces.json` holds the two together.
+//! came from. `facade/interop/trace.ts` has the same rules; `tests/cases/traces.json` holds the two together.
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -30,7 +30,7 @@ pub fn carried_in(object: &Object<'_>) -> Option<String> {
     carried(|name| object.string(name))
 }
 
-/// The fields of what [`carried`] wrote, or of what somebody else says to be that.
+/// The fields of what [`carried`] wrote, or of what another party sent in its place.
 #[must_use]
 pub fn fields(trace: &str) -> Vec<(&'static str, String)> {
     Object::read(trace).map_or_else(
@@ -158,7 +158,7 @@ impl<'a> Parent<'a> {
     }
 }
 
-/// The spans of a call that comes in and goes on, named before anybody has made them: what goes on has to tell its parent.
+/// The spans of a call that comes in and goes on, named before they are made: the outgoing request has to name its parent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spans {
     /// The trace that they belong to: that of the caller, or a new one.

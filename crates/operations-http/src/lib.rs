@@ -5,6 +5,7 @@
 //! | [`message`] | how an input becomes a request, and what a response means |
 //! | [`sse`] | server-sent events, read as they arrive |
 //! | [`machine`] | a call or a stream from its request to its end: retries, redirects, limits |
+//! | [`fetch`] | small documents, such as the keys of an issuer |
 //! | `client` | the machine driven by reqwest, on Tokio |
 //!
 //! The first three open no socket, so they serve a `fetch` of the user's as well. Nothing here knows
@@ -12,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod fetch;
 pub mod machine;
 pub mod message;
 pub mod sse;
@@ -20,4 +22,4 @@ mod client;
 
 pub use client::{Fetched, Handover, HttpHandler, Service, ServiceSettings, StreamReader};
 pub use machine::{StreamItem, StreamKind};
-pub use message::{CallInput, EncodedInput, Failure, HttpOperation, Reply};
+pub use message::{CallInput, EncodedInput, Failure, HttpOperation, JsonForm, Reply};

@@ -48,6 +48,9 @@ struct Description {
     reconnect: bool,
     answers_elicitation: bool,
     answers_sampling: bool,
+    answers_roots: bool,
+    idle: Option<f64>,
+    transport: HttpKind,
     parses_json_text: bool,
     throws_tool_errors: bool,
     /// Texts that must not appear in messages and log lines.
@@ -83,10 +86,14 @@ pub struct ServerConfig {
     pub max_tools: usize,
     /// Whether a lost server is connected again by the next call.
     pub reconnect: bool,
-    /// Whether somebody answers the server's questions to the user.
+    /// Whether elicitation requests of the server are answered.
     pub answers_elicitation: bool,
-    /// Whether somebody runs a model for the server.
+    /// Whether sampling requests of the server are answered.
     pub answers_sampling: bool,
+    /// Whether the server may know the roots.
+    pub answers_roots: bool,
+    /// After how long without a call it is stopped.
+    pub idle: Option<Duration>,
     /// Whether a result that is one text with a JSON object or array in it is that value.
     pub parses_json_text: bool,
     /// Whether a result with `isError` is an error, and not an envelope.
@@ -113,7 +120,7 @@ pub struct Stdio {
     pub args: Vec<String>,
     /// Its whole environment.
     pub env: BTreeMap<String, String>,
-    /// Its working directory; that of the host when there is none.
+    /// Its working directory; by default that of the host.
     pub cwd: Option<String>,
 }
 
@@ -126,6 +133,21 @@ pub struct Http {
     pub headers: BTreeMap<String, String>,
     /// How to get a token, for servers that want one.
     pub oauth: Option<Box<OAuth>>,
+    /// How it speaks.
+    pub kind: HttpKind,
+}
+
+/// How an endpoint speaks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HttpKind {
+    /// Streamable HTTP; if it does not answer that, HTTP+SSE.
+    #[default]
+    Either,
+    /// Streamable HTTP.
+    Http,
+    /// HTTP+SSE of 2024-11-05.
+    Sse,
 }
 
 /// How to get a token from the server's authorization server.
@@ -138,7 +160,7 @@ pub struct OAuth {
     pub client_secret: Option<String>,
     /// What the user is asked to allow; what the server names when there are none.
     pub scopes: Vec<String>,
-    /// Where the browser is sent afterwards; a port of this machine when there is none.
+    /// Where the browser is sent afterwards; by default a port of this machine.
     pub redirect_url: Option<String>,
     /// The name that the authorization server shows to the user.
     pub client_name: Option<String>,
@@ -247,6 +269,7 @@ impl ServerConfig {
                 url: endpoint(name, &url)?,
                 headers: given.headers,
                 oauth: given.oauth.map(Box::new),
+                kind: given.transport,
             }),
             (None, Some(command)) => {
                 if command.is_empty() {
@@ -285,6 +308,8 @@ impl ServerConfig {
             reconnect: given.reconnect,
             answers_elicitation: given.answers_elicitation,
             answers_sampling: given.answers_sampling,
+            answers_roots: given.answers_roots,
+            idle: given.idle.map(clock::milliseconds),
             parses_json_text: given.parses_json_text,
             throws_tool_errors: given.throws_tool_errors,
             secrets,

@@ -1,5 +1,6 @@
 //! What went wrong with a server, in words for its users.
 
+use operations_core::error::STDERR_QUOTE;
 use std::error::Error;
 use std::time::Duration;
 
@@ -36,7 +37,33 @@ impl Delivery {
     }
 }
 
-/// A server that failed us, before anybody was told.
+/// What is missing to be let in.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// A server that grants tokens.
+    #[default]
+    Auth,
+    /// A client that is registered by hand with this authorization server.
+    Registration { issuer: Option<String> },
+}
+
+impl Needs {
+    /// For programs.
+    fn details(self, status: u16, scope: Option<String>) -> Value {
+        let (needs, url) = match self {
+            Self::Auth => ("auth", None),
+            Self::Registration { issuer } => ("registration", issuer),
+        };
+        let mut details = json!({ "status": status, "needs": needs });
+        if let Some(details) = details.as_object_mut() {
+            details.extend(scope.map(|scope| ("scope".to_owned(), json!(scope))));
+            details.extend(url.map(|url| ("url".to_owned(), json!(url))));
+        }
+        details
+    }
+}
+
+/// A failure of a server, before it becomes the caller's error.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Our own time limit passed.
@@ -58,6 +85,7 @@ pub(crate) enum Failure {
         status: u16,
         scope: Option<String>,
         reason: String,
+        needs: Needs,
     },
     /// The server refused.
     Refused(RpcError),
@@ -77,7 +105,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// An HTTP answer that is none in the protocol.
+    /// An HTTP response that is not valid in the protocol.
     pub(crate) fn answered(reason: String) -> Self {
         Self::Transport {
             sent: true,
@@ -108,7 +136,19 @@ impl Failure {
         }
     }
 
-    /// Whether nobody can have acted on the request.
+    /// Whether a server that answers so may speak another protocol.
+    pub(crate) fn is_other_protocol(&self) -> bool {
+        matches!(
+            self,
+            Self::Transport {
+                answered: true,
+                may_pass: false,
+                ..
+            }
+        )
+    }
+
+    /// Whether the server cannot have acted on the request.
     pub(crate) fn never_left(&self) -> bool {
         matches!(self, Self::Lost { sent: false })
     }
@@ -228,7 +268,7 @@ impl<'a> About<'a> {
         }
         let quoted = StderrTail::quote(&self.stderr);
         if !quoted.is_empty() {
-            message = format!("{message}. Its last words on stderr:\n{quoted}");
+            message = format!("{message}{STDERR_QUOTE}{quoted}");
         }
         let mut facts = Map::new();
         facts.insert("server".into(), json!(self.config.name));
@@ -261,13 +301,13 @@ impl<'a> About<'a> {
         }
     }
 
-    /// The error that a failure is told as.
+    /// The error that a failure becomes.
     pub(crate) fn failure(&self, failure: Failure) -> CallError {
         let delivery = failure.delivery();
         let Failure::Task { id, cause, .. } = failure else {
-            return self.told(failure, delivery);
+            return self.error_with_delivery(failure, delivery);
         };
-        let mut error = self.told(*cause, delivery);
+        let mut error = self.error_with_delivery(*cause, delivery);
         if let Some(Value::Object(details)) = &mut error.details {
             let id = self.config.secrets.hide(&id);
             details.insert("taskId".to_owned(), json!(id));
@@ -276,7 +316,7 @@ impl<'a> About<'a> {
     }
 
     /// The same, where more is known about the effect of the call than the failure can tell.
-    fn told(&self, failure: Failure, delivery: Delivery) -> CallError {
+    fn error_with_delivery(&self, failure: Failure, delivery: Delivery) -> CallError {
         let carried_out = match delivery {
             Delivery::None => "and the call was not carried out",
             _ => "and the call may have been carried out",
@@ -288,14 +328,14 @@ impl<'a> About<'a> {
             Failure::Timeout(limit) => {
                 let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
                 let what = format!(
-                    "no answer within {limit} ms. The server was told to stop; the call may have been \
+                    "no answer within {limit} ms. The server was asked to stop; the call may have been \
                      carried out. 'timeout' in the configuration, or in the metadata of the call, sets the limit"
                 );
                 let details = json!({ "timeout": limit });
                 error(Code::Timeout, "timeout", &what, details)
             }
             Failure::Aborted => {
-                let what = "the call was aborted. The server was told to stop; it may have been carried out";
+                let what = "the call was aborted. The server was asked to stop; it may have been carried out";
                 self.error(Code::Aborted, "aborted", delivery, what)
             }
             Failure::Lost { .. } => {
@@ -306,12 +346,10 @@ impl<'a> About<'a> {
                 status,
                 scope,
                 reason,
+                needs,
             } => {
                 let what = format!("{reason}, {carried_out}");
-                let mut details = json!({ "status": status });
-                if let (Some(details), Some(scope)) = (details.as_object_mut(), scope) {
-                    details.insert("scope".to_owned(), json!(scope));
-                }
+                let details = needs.details(status, scope);
                 error(Code::ExecutionError, "not-authorized", &what, details)
             }
             Failure::Transport { reason, .. } => {
@@ -354,7 +392,7 @@ impl<'a> About<'a> {
                 let what = format!("an answer that does not follow the protocol: {reason}");
                 self.error(Code::ExecutionError, "odd-answer", delivery, &what)
             }
-            Failure::Task { cause, .. } => self.told(*cause, delivery),
+            Failure::Task { cause, .. } => self.error_with_delivery(*cause, delivery),
         }
     }
 }
@@ -423,8 +461,9 @@ impl From<Failure> for NotConnected {
                 reason,
                 status,
                 scope,
+                needs,
             } => Self {
-                details: json!({ "status": status, "scope": scope }),
+                details: needs.details(status, scope),
                 ..Self::new(reason)
             },
             Failure::Refused(error) => Self {
@@ -439,9 +478,9 @@ impl From<Failure> for NotConnected {
             Failure::Odd(reason) => Self::new(format!(
                 "an answer that does not follow the protocol: {reason}"
             )),
-            Failure::Timeout(_) => Self {
+            Failure::Timeout(limit) => Self {
                 code: Code::Timeout,
-                ..Self::new("it does not answer")
+                ..Self::new(format!("no answer within {} ms", limit.as_millis()))
             },
             Failure::Task { cause, .. } => Self::from(*cause),
             Failure::Aborted => Self {

@@ -14,9 +14,13 @@ mod process;
 mod secrets;
 mod transport;
 
-pub use client::{CallOptions, Client, Host, OnProgress, Query, Question, Started, ToolHandler};
-pub use config::{Algorithm, ClientCredentials, Http, OAuth, ServerConfig, Stdio, Target};
+pub use client::{
+    CallOptions, Client, ClientCallbacks, ClientRequest, InFile, OnProgress, Query, SpillSlot,
+    Started, ToolHandler,
+};
+pub use config::{
+    Algorithm, ClientCredentials, Http, HttpKind, OAuth, ServerConfig, Stdio, Target,
+};
 pub use secrets::Secrets;
 #[doc(hidden)]
 pub use transport::message::read_messages;
-pub use transport::{InFile, SpillSlot};

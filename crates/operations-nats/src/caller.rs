@@ -11,39 +11,39 @@ use operations_core::mailbox::Item;
 use operations_core::table::{KeySet, Table};
 use ring::hmac;
 
+use crate::errors;
 use crate::limits::{STREAM_WINDOW, WAITING};
-use crate::loss;
 use crate::state::Todo;
 use crate::subjects::{Subjects, is_token, token_of};
 use crate::wire::{self, Notice};
 
-mod placing;
+mod routing;
 mod watching;
 
 /// How much stands around a payload in its message, at most.
 const AROUND_A_PAYLOAD: usize = 320;
 
-/// Places that a worker has promised.
+/// Slots that a worker has promised.
 #[derive(Debug, Clone, Copy)]
 pub struct Slots {
     /// How many.
     pub count: u64,
     /// The number of the first one, where the worker numbers them.
-    pub place: Option<u64>,
+    pub slot: Option<u64>,
 }
 
 /// Where a request is.
 #[derive(Debug, Clone, PartialEq)]
 enum Stage {
-    /// Here, until somebody has a place for it or the connection is back.
+    /// Here, until a worker has a slot for it or the connection is back.
     Parked { since: f64 },
     /// On its way to whichever worker the queue group picks.
     Sent { at: f64 },
-    /// On its way to a worker that promised a place.
+    /// On its way to a worker that promised a slot.
     Offered {
         at: f64,
         worker: Arc<str>,
-        place: Option<u64>,
+        slot: Option<u64>,
     },
     /// At a worker that has confirmed it.
     Taken { worker: Arc<str> },
@@ -64,7 +64,7 @@ struct Outgoing {
 struct Stream {
     arrived: u64,
     consumed: u64,
-    /// What the worker was last told.
+    /// What was last sent to the worker.
     up_to: u64,
 }
 
@@ -76,7 +76,7 @@ struct Lane {
     parked: VecDeque<Arc<str>>,
     waiting: usize,
     sent: usize,
-    /// Somebody said that it was busy: what is parked waits for places, and is not sent at random.
+    /// A worker said that it was busy: what is parked waits for permits, and is not sent at random.
     is_contended: bool,
 }
 
@@ -153,7 +153,7 @@ impl Caller {
         self.pending.is_empty()
     }
 
-    /// How many of them wait here for a place at a worker.
+    /// How many of them wait here for a slot at a worker.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.lanes.values().map(|lane| lane.waiting).sum()
@@ -183,7 +183,7 @@ impl Caller {
         self.held.contains_key(worker)
     }
 
-    /// Sends a request, now or when there is a place for it. `parent` is the call that makes it.
+    /// Sends a request, now or when there is a slot for it. `parent` is the call that makes it.
     ///
     /// # Errors
     ///
@@ -205,10 +205,10 @@ impl Caller {
         let size = payload.len() + AROUND_A_PAYLOAD;
         if size > max_payload {
             let what = TooLarge::Input;
-            return Err(loss::too_large(what, &operation_id, size, max_payload));
+            return Err(errors::too_large(what, &operation_id, size, max_payload));
         }
         if self.waiting() >= self.max_waiting {
-            return Err(loss::overloaded(&operation_id, self.max_waiting));
+            return Err(errors::overloaded(&operation_id, self.max_waiting));
         }
         debug_assert!(is_token(&id), "request ids are made here");
         let operation: Arc<str> = operation_id.into();
@@ -225,7 +225,7 @@ impl Caller {
         };
         self.pending
             .open(now, request)
-            .map_err(|error| loss::with_delivery(error, "none"))?;
+            .map_err(|error| errors::with_delivery(error, "none"))?;
         let deadline = match kind {
             Kind::Call { deadline } => deadline,
             Kind::Subscription { .. } => None,
@@ -271,7 +271,7 @@ impl Caller {
                 return;
             }
             if number > expected {
-                lost = Some(loss::events_lost(&outgoing.operation, expected, number));
+                lost = Some(errors::events_lost(&outgoing.operation, expected, number));
             }
             stream.arrived = number;
         }
@@ -292,7 +292,7 @@ impl Caller {
             CallEvent::Completed { .. } => (Answer::Completed, None),
             CallEvent::Aborted { .. } => (Answer::Aborted, None),
             CallEvent::Error { error, .. } => {
-                let error = loss::answered(&outgoing.operation, error);
+                let error = errors::answered(&outgoing.operation, error);
                 (Answer::Failed(error), None)
             }
             CallEvent::Requested(_) => return,
@@ -360,7 +360,7 @@ impl Caller {
 
     /// Does what the state machine says.
     fn carry_out(&mut self, now: f64, effects: Vec<Effect>, output: Option<&str>, todo: &mut Todo) {
-        // First tell the workers, while it is known which ones.
+        // First notify the workers, while it is known which ones.
         for effect in &effects {
             if let Effect::SendAborted(id) = effect
                 && let Some(Outgoing {
@@ -387,7 +387,7 @@ impl Caller {
                     } else {
                         "unknown"
                     };
-                    let error = loss::with_delivery(error, delivery);
+                    let error = errors::with_delivery(error, delivery);
                     todo.deliver(Item::failed(&id, &error));
                     self.forget(now, &id, todo);
                 }

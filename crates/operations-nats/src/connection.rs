@@ -48,9 +48,9 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 const MOST_ANSWERS: usize = 10_000;
 
 /// The largest message of a server that was not configured otherwise.
-const USUAL_PAYLOAD: usize = 1_048_576;
+const DEFAULT_PAYLOAD: usize = 1_048_576;
 
-/// How many messages that have arrived are looked at in one step.
+/// How many messages that have arrived are handled in one step.
 const READ_CHUNK: usize = 256;
 
 /// What a message to ourselves is about, which only shows that the broker has read everything before it.
@@ -59,18 +59,18 @@ const ECHO: &str = "echo";
 /// The module under which log lines appear.
 const MODULE: &str = "nats";
 
-/// What is told about the operations that are served.
+/// How the operations that are served are listed.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Listing {
     /// Their descriptions.
     pub listed: Vec<Listed>,
     /// The ids of those that are not served: they were imported over this very connection.
     pub except: Vec<String>,
 }
 
-/// Who asks what is served.
+/// The sender of a discovery request.
 #[derive(Debug, Default, Deserialize)]
-pub struct Asking {
+pub struct Requester {
     /// Who they say they are.
     pub identity: Option<Value>,
     /// What else they say.
@@ -89,11 +89,11 @@ struct Shared {
     queue: String,
     client: Client,
     state: Mutex<State>,
-    /// What JavaScript has handed over and nobody has looked at yet. Whoever locks the state does so first: the thread of
+    /// What JavaScript has handed over and was not processed yet. Code that locks the state processes it first: the thread of
     /// JavaScript need not wait for a thread that reads messages.
     submitted: Mutex<Vec<Submitted>>,
     /// Where JavaScript finds what there is for it. Nothing in it is unbounded: answers belong to requests that it made,
-    /// events of streams are asked for, and requests are taken only while there is a place for them.
+    /// events of streams are asked for, and requests are taken only while there is a slot for them.
     mailbox: Arc<Mailbox>,
     /// What is to be sent, in its order.
     outbox: Mutex<Vec<Outbound>>,
@@ -238,7 +238,7 @@ impl Connection {
         };
         // Before the first connection, the limit of the server is not known.
         let max_payload = match client.max_payload() {
-            0 => USUAL_PAYLOAD,
+            0 => DEFAULT_PAYLOAD,
             known => known,
         };
         let mut state = State::new(now(), Arc::clone(&me), subjects.clone(), name, max_payload);
@@ -328,7 +328,7 @@ impl Connection {
         registry: Arc<Registry>,
         concurrency: usize,
         verifies: bool,
-        told: Told,
+        listing: Listing,
         runtime: Handle,
     ) -> Result<(), CallError> {
         let shared = &self.shared;
@@ -336,7 +336,7 @@ impl Connection {
             return Err(closed());
         }
         let mut operations = serving::operations(&registry);
-        operations.retain(|operation| !told.except.iter().any(|id| **id == *operation.id));
+        operations.retain(|operation| !listing.except.iter().any(|id| **id == *operation.id));
         let (new, is_first) = shared.act(|_, state, _| {
             let is_first = state.worker.operations().len() == 0;
             let new: Vec<Arc<str>> = operations
@@ -353,7 +353,7 @@ impl Connection {
         shared.natives.serve(Arc::clone(&registry), runtime);
         shared.act(|_, state, _| {
             state.serve(operations, concurrency);
-            state.worker.list(told.listed);
+            state.worker.list(listing.listed);
             if verifies {
                 state.worker.have_host_verify();
             } else {
@@ -399,7 +399,7 @@ impl Connection {
     pub async fn discover(
         &self,
         patience: Duration,
-        asking: Asking,
+        requester: Requester,
     ) -> Result<Vec<Notice>, CallError> {
         let shared = &self.shared;
         if shared.closed.is_cancelled() {
@@ -411,8 +411,8 @@ impl Connection {
         let notice = Notice::Discover {
             from: Arc::clone(&shared.me),
             question: question.as_str().into(),
-            identity: asking.identity,
-            metadata: asking.metadata,
+            identity: requester.identity,
+            metadata: requester.metadata,
         };
         shared.act(|_, _, todo| {
             let reply = shared
@@ -470,7 +470,7 @@ impl Connection {
         let _ = timeout(LAST_WORDS, flushed).await;
         shared.act(|now, state, _| state.status.change(now, status::Link::Closed));
         shared.closed.cancel();
-        // What was submitted before that, and after anybody last looked, fails.
+        // What was submitted before that, and not processed yet, fails.
         shared.act(|_, _, _| ());
     }
 }
@@ -525,8 +525,8 @@ impl Shared {
         if has_finished {
             self.finished.notify_waiters();
         }
-        for news in todo.native {
-            native::take(self, news);
+        for update in todo.native {
+            native::take(self, update);
         }
         for warning in todo.warn {
             self.logger.log(Level::Warning, MODULE, warning, []);
@@ -557,7 +557,7 @@ impl Shared {
     }
 
     /// Has JavaScript hear of a change.
-    fn tell_status(&self, state: &State) {
+    fn report_status(&self, state: &State) {
         self.mailbox
             .set("connection", &state.status.to_json().to_string());
     }
@@ -626,7 +626,7 @@ impl Shared {
         } else if let Some(question) = about.strip_prefix("discover-") {
             locked(&self.discoveries).remove(question);
         } else {
-            state.on_nobody(now, about, todo);
+            state.on_no_receivers(now, about, todo);
         }
     }
 

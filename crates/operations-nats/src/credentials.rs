@@ -1,5 +1,5 @@
 //! Credentials files: a token of the user's and the key that proves it. Read whenever a connection is made, because tokens
-//! expire, and whoever renews them writes the file again.
+//! expire, and the file is rewritten when they are renewed.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use async_nats::{Auth, AuthError};
 use nkeys::KeyPair;
 
-/// Why a file cannot be used. Nothing of its text is told.
+/// Why a file cannot be used. Nothing of its text is quoted.
 fn unusable(file: &Path, why: &str) -> AuthError {
     AuthError::new(format!("{} cannot be used: {why}", file.display()))
 }
@@ -58,11 +58,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_told_and_nothing_of_it() {
+    fn what_is_wrong_with_a_file_is_reported_without_quoting_it() {
         let missing = Path::new("no/such.creds");
-        let told = sign(missing, b"nonce").err().map(|error| error.to_string());
+        let message = sign(missing, b"nonce").err().map(|error| error.to_string());
         assert!(
-            told.is_some_and(|told| told.contains("no/such.creds") && told.contains("not found"))
+            message
+                .is_some_and(|text| text.contains("no/such.creds") && text.contains("not found"))
         );
     }
 }

@@ -16,14 +16,14 @@ pub const CONFIRMATION: f64 = 5_000.0;
 /// How long a request waits for a connection that is lost.
 pub const RECONNECTION: f64 = 10_000.0;
 
-/// For this long after a reconnection, an operation that nobody serves may be one whose workers are on their
+/// For this long after a reconnection, an operation without workers may be one whose workers are on their
 /// way back.
 pub const WORKERS_RETURN: f64 = 3_000.0;
 
-/// A worker tells that it has taken a call after this long, unless it has answered it by then.
+/// A worker confirms that it has taken a call after this long, unless it has answered it by then.
 pub const TAKEN_DELAY: f64 = 10.0;
 
-/// How long a worker keeps a free place for the caller that it was promised to.
+/// How long a worker keeps a free slot for the caller that it was promised to.
 pub const RESERVATION: f64 = 2_000.0;
 
 /// JavaScript whose event loop has not turned for this long gets no new calls.
@@ -35,7 +35,7 @@ pub const HOST_GIVES_BACK: f64 = 2_000.0;
 /// Requests for one operation that were sent and not confirmed. More of them wait here, not at the workers.
 pub const UNCONFIRMED: usize = 256;
 
-/// Requests that may wait at a caller for a place or for a connection; more are refused. The default.
+/// Requests that may wait at a caller for a slot or for a connection; more are refused. The default.
 pub const WAITING: usize = 100_000;
 
 /// Ids in one question whether they are known.
@@ -59,12 +59,12 @@ pub const LIST_BYTES: usize = 256 * 1024;
 /// What such a message has beside them, at most.
 pub const LIST_HEAD: usize = 2 * 1024;
 
-/// Bytes that a worker tells about its operations in one tick. A question is short and its answer long: who asks more often
+/// Bytes that a worker sends about its operations in one tick. A question is short and its answer long: who asks more often
 /// gets no answer.
-pub const TOLD_BYTES: usize = 64 * 1024 * 1024;
+pub const MAX_LISTED_BYTES: usize = 64 * 1024 * 1024;
 
 /// Questions what is served whose senders are being verified.
 pub const MOST_VERIFYING: usize = 256;
 
-/// Of the name of a worker, this many characters are told.
+/// Of the name of a worker, this many characters are shown.
 pub const LONGEST_NAME: usize = 128;

@@ -36,7 +36,7 @@ pub struct Options {
     #[serde(default)]
     prefix: Option<String>,
     #[serde(default)]
-    queue: Option<String>,
+    queue_group: Option<String>,
     #[serde(default)]
     inbox: Option<String>,
     #[serde(default)]
@@ -126,10 +126,10 @@ impl Options {
     ///
     /// When a field is missing, unknown or of the wrong type. Values are not repeated in the message.
     pub fn read(json: &str) -> Result<Self, CallError> {
-        // The parser would quote what it found; a secret in the wrong place must not be told.
+        // The parser would quote what it found; a secret in the wrong place must not be shown.
         serde_json::from_str(json).map_err(|_| {
             problem(
-                "connectNats: an option is missing, unknown or of the wrong type (there are servers, name, prefix, queue, inbox, \
+                "connectNats: an option is missing, unknown or of the wrong type (there are servers, name, prefix, queueGroup, inbox, \
                  tls: { caFile, certFile, keyFile, first } and \
                  auth: { user, password, token, nkey, credentials, credentialsFile })",
             )
@@ -139,9 +139,9 @@ impl Options {
     /// Checks what only this crate can check.
     pub(crate) fn plan(self) -> Result<Plan, CallError> {
         let subjects = Subjects::new(self.prefix.as_deref().unwrap_or(DEFAULT_PREFIX))?;
-        let queue = self.queue.unwrap_or_else(|| DEFAULT_QUEUE.to_owned());
+        let queue = self.queue_group.unwrap_or_else(|| DEFAULT_QUEUE.to_owned());
         if !is_token(&queue) {
-            return Err(invalid("queue", &queue));
+            return Err(invalid("queueGroup", &queue));
         }
         if let Some(inbox) = self.inbox.as_deref().filter(|inbox| !is_token(inbox)) {
             return Err(invalid("inbox", inbox));
@@ -201,7 +201,7 @@ enum UrlAuth {
     User(String, String),
 }
 
-/// A server's address without its credentials, and these. Nothing of the text is told when it is wrong: it may
+/// A server's address without its credentials, and these. Nothing of the text is quoted when it is wrong: it may
 /// hold a password.
 fn parse_server(text: &str, place: usize) -> Result<(ServerAddr, Option<UrlAuth>), CallError> {
     let wrong = || {
@@ -231,7 +231,7 @@ fn parse_server(text: &str, place: usize) -> Result<(ServerAddr, Option<UrlAuth>
 
 /// Options whose credentials are in a file.
 fn read_at_each_connection(file: PathBuf) -> Result<ConnectOptions, CallError> {
-    // What is wrong with it from the beginning is told at once, with the option's name.
+    // An invalid value is reported at once, with the option's name.
     credentials::sign(&file, &[])
         .map_err(|error| problem(&format!("connectNats: auth.credentialsFile: {error}")))?;
     Ok(ConnectOptions::with_auth_callback(move |nonce| {
@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_of_a_secret_is_told() {
+    fn no_part_of_a_secret_is_shown() {
         for json in [
             r#"{"servers":["nats://u:hunter2@h"],"name":1}"#,
             r#"{"servers":["x"],"name":"n","auth":{"token":{"hunter2":1}}}"#,

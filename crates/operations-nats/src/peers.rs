@@ -9,7 +9,7 @@ use crate::limits::{GONE_WHEN_ABSENT, GONE_WHEN_SILENT};
 #[derive(Debug)]
 struct Peer {
     heard: f64,
-    /// Since when the broker says that nobody listens there.
+    /// Since when the broker says that there are no listeners.
     absent_since: Option<f64>,
 }
 
@@ -36,7 +36,7 @@ impl Peers {
         }
     }
 
-    /// The broker says that nobody listens there.
+    /// The broker says that there are no listeners.
     pub fn absent(&mut self, now: f64, peer: &str) {
         if let Some(peer) = self.known.get_mut(peer) {
             peer.absent_since.get_or_insert(now);

@@ -6,7 +6,7 @@ use operations_core::spec::OperationType;
 
 use crate::wire::Served;
 
-/// The operations of a registry, as others are told of them.
+/// The operations of a registry, as they are described to others.
 pub(crate) fn operations(registry: &Registry) -> Vec<Served> {
     let operations = registry.list();
     let served = operations.iter().map(|operation| Served {

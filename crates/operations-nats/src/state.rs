@@ -13,7 +13,7 @@ use operations_core::table::Table;
 use serde_json::{Value, json};
 
 use crate::caller::{Caller, NewRequest, Slots};
-use crate::limits::{LIST_BYTES, LIST_HEAD, MOST_VERIFYING, TICK, TOLD_BYTES};
+use crate::limits::{LIST_BYTES, LIST_HEAD, MAX_LISTED_BYTES, MOST_VERIFYING, TICK};
 use crate::peers::Peers;
 use crate::stats::Stats;
 use crate::status::{Link, Status};
@@ -26,7 +26,7 @@ use crate::worker::Worker;
 pub struct Publication {
     /// Where to.
     pub subject: String,
-    /// Where the broker reports that nobody received the message.
+    /// Where the broker reports that the message had no receivers.
     pub reply: Option<String>,
     /// What.
     pub payload: String,
@@ -47,7 +47,7 @@ pub enum Doer {
 
 /// Something about a call, for the side that works on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
+pub enum CallUpdate {
     /// It is to be served; this is its payload.
     Requested(Arc<str>, String),
     /// It is no longer wanted.
@@ -64,7 +64,7 @@ pub struct Todo {
     /// For JavaScript, in its order.
     pub deliver: Vec<Item>,
     /// For the registry, in its order.
-    pub native: Vec<News>,
+    pub native: Vec<CallUpdate>,
     /// What discovery has found.
     pub found: Vec<Notice>,
     /// Warnings for the log.
@@ -109,7 +109,7 @@ impl Todo {
     }
 
     /// A notice that is not repeated.
-    pub fn notify_surely(&mut self, subject: String, notice: &Notice) {
+    pub fn notify_reliably(&mut self, subject: String, notice: &Notice) {
         self.publish(subject, None, notice.to_json());
     }
 
@@ -118,16 +118,16 @@ impl Todo {
         self.deliver.push(item);
     }
 
-    /// Hands news to the side that works on a call.
-    pub fn tell(&mut self, doer: Doer, news: News) {
+    /// Hands an update to the side that works on a call.
+    pub fn update(&mut self, doer: Doer, update: CallUpdate) {
         if doer == Doer::Registry {
-            self.native.push(news);
+            self.native.push(update);
             return;
         }
-        self.deliver(match news {
-            News::Requested(id, payload) => Item::asked(&*id, &payload),
-            News::Aborted(id) => Item::aborted(&*id),
-            News::MayGoOn(id) => Item::go_on(&*id),
+        self.deliver(match update {
+            CallUpdate::Requested(id, payload) => Item::asked(&*id, &payload),
+            CallUpdate::Aborted(id) => Item::aborted(&*id),
+            CallUpdate::MayGoOn(id) => Item::go_on(&*id),
         });
     }
 
@@ -158,8 +158,8 @@ pub struct State {
     rounds: usize,
     /// Questions what is served here whose senders JavaScript is to verify.
     verifying: usize,
-    /// What was told about operations since the last tick.
-    told_bytes: usize,
+    /// What was sent about operations since the last tick.
+    listed_bytes: usize,
 }
 
 impl State {
@@ -184,11 +184,11 @@ impl State {
             ticked_at: now,
             rounds: 0,
             verifying: 0,
-            told_bytes: 0,
+            listed_bytes: 0,
         }
     }
 
-    /// Whether there is a connection, as far as it was told.
+    /// Whether there is a connection, as far as it was reported.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.status.link() == Link::Connected
@@ -237,7 +237,7 @@ impl State {
         todo: &mut Todo,
     ) {
         let result = read(payload).and_then(|text| match self.subjects.about(subject) {
-            Some(Public::Call(token)) => self.asked(now, Some(token), text, trace, todo),
+            Some(Public::Call(token)) => self.on_request(now, Some(token), text, trace, todo),
             about => self.public_notice(now, about, text, todo),
         });
         if let Err(refusal) = result {
@@ -246,9 +246,9 @@ impl State {
         self.watch(now, todo);
     }
 
-    /// A request, for the operation with this token, or, without one, for a place that was promised. Who may publish on
+    /// A request, for the operation with this token, or, without one, for a slot that was promised. Who may publish on
     /// the subject of one operation may call that one, and no other.
-    fn asked(
+    fn on_request(
         &mut self,
         now: f64,
         token: Option<&str>,
@@ -298,7 +298,7 @@ impl State {
         todo: &mut Todo,
     ) {
         let result = read(payload).and_then(|text| match about {
-            "call" => self.asked(now, None, text, trace, todo),
+            "call" => self.on_request(now, None, text, trace, todo),
             "note" => self.note(now, text, todo),
             _ => {
                 let message = Object::read_levels(text, CallEvent::LEVELS)?;
@@ -326,9 +326,9 @@ impl State {
     }
 
     /// The broker reports that a message had no receiver.
-    pub fn on_nobody(&mut self, now: f64, about: &str, todo: &mut Todo) {
+    pub fn on_no_receivers(&mut self, now: f64, about: &str, todo: &mut Todo) {
         if let Some(token) = about.strip_prefix("who-") {
-            self.caller.nobody_serves(now, token, todo);
+            self.caller.no_receivers(now, token, todo);
         } else if let Some(peer) = peer_gone(about) {
             self.peers.absent(now, &peer);
             self.worker.caller_absent(now, &peer, todo);
@@ -375,9 +375,9 @@ impl State {
                 from,
                 operation,
                 count,
-                place,
+                slot,
             } => {
-                let slots = Slots { count, place };
+                let slots = Slots { count, slot };
                 self.caller.slots(now, &from, &operation, slots, todo);
             }
             Notice::Who {
@@ -385,7 +385,9 @@ impl State {
                 operation,
                 count,
                 key,
-            } => self.worker.wanted(now, &from, &operation, count, key, todo),
+            } => self
+                .worker
+                .request_slots(now, &from, &operation, count, key, todo),
             Notice::Pass {
                 from,
                 operation,
@@ -425,13 +427,13 @@ impl State {
                 question,
                 identity,
                 metadata,
-            } => self.asked_about(&from, &question, identity, metadata.as_ref(), todo),
+            } => self.on_discover(&from, &question, identity, metadata.as_ref(), todo),
             notice @ Notice::Worker { .. } => todo.found.push(notice),
         }
     }
 
-    /// Somebody wants to know what is served here.
-    fn asked_about(
+    /// A peer asks what is served here.
+    fn on_discover(
         &mut self,
         from: &str,
         question: &str,
@@ -449,7 +451,7 @@ impl State {
         }
     }
 
-    /// JavaScript has verified who wants to know what is served here.
+    /// JavaScript has verified the peer that asks what is served here.
     pub fn verified(
         &mut self,
         to: &str,
@@ -461,7 +463,7 @@ impl State {
         self.introduce(to, question, identity, todo);
     }
 
-    /// Tells what is served here, and whoever asks may call.
+    /// Sends what is served here and the requesting peer may call.
     fn introduce(
         &mut self,
         to: &str,
@@ -469,7 +471,7 @@ impl State {
         identity: Option<&Identity>,
         todo: &mut Todo,
     ) {
-        if self.worker.operations().len() == 0 || self.told_bytes > TOLD_BYTES {
+        if self.worker.operations().len() == 0 || self.listed_bytes > MAX_LISTED_BYTES {
             return;
         }
         // Of many operations, some at a time; one that is larger has a message of its own.
@@ -483,10 +485,10 @@ impl State {
                 bytes = 0;
             }
             bytes += size;
-            self.told_bytes += size;
+            self.listed_bytes += size;
             part.push(served);
         }
-        // One at least: a worker is there, whether or not it has something for whoever asks.
+        // One at least: a worker is there, whether or not it has something for the requesting peer.
         parts.push(part);
         for operations in parts {
             let notice = Notice::Worker {
@@ -525,11 +527,11 @@ impl State {
     pub fn time(&mut self, now: f64, todo: &mut Todo) {
         self.caller.due(now, todo);
         if self.worker.next_due().is_some_and(|due| due <= now) {
-            self.worker.tell(todo);
+            self.worker.confirm_taken(todo);
         }
         if now - self.ticked_at >= TICK || now < self.ticked_at {
             self.ticked_at = now;
-            self.told_bytes = 0;
+            self.listed_bytes = 0;
             self.tick(now, todo);
         }
         self.watch(now, todo);

@@ -16,7 +16,7 @@ pub const ANSWERS: &str = "answers";
 pub enum Public<'a> {
     /// A request for the operation with this token.
     Call(&'a str),
-    /// A question for places, for the operation with this token.
+    /// A question for slots, for the operation with this token.
     Who(&'a str),
     /// A worker has come.
     Hello,
@@ -52,7 +52,7 @@ impl Subjects {
         [&self.prefix, ".call.", token].concat()
     }
 
-    /// Where all workers of an operation are asked for a free place.
+    /// Where all workers of an operation are asked for a free slot.
     #[must_use]
     pub fn who(&self, token: &str) -> String {
         format!("{}.who.{token}", self.prefix)
@@ -140,7 +140,7 @@ pub fn token_of(operation_id: &str) -> Result<String, CallError> {
     Ok(token)
 }
 
-/// Whether a token is that of an operation. One that is too long is nobody's.
+/// Whether a token is that of an operation. One that is too long belongs to none.
 pub(crate) fn is_token_of(token: &str, operation_id: &str) -> bool {
     // Most bytes stand for themselves: those are compared without writing a token.
     let mut rest = token.as_bytes();
@@ -181,13 +181,13 @@ const fn hexadecimal(byte: u8) -> [u8; 2] {
     [digit(byte >> 4), digit(byte & 0xf)]
 }
 
-/// Whether a text that somebody sent may be put into a subject.
+/// Whether a text from outside may be put into a subject.
 #[must_use]
 pub fn is_token(text: &str) -> bool {
     !text.is_empty() && text.len() <= 128 && text.bytes().all(stands_for_itself)
 }
 
-/// Whether somebody may be called so in subjects: one token, or the name of an inbox and one token.
+/// Whether a peer may be called so in subjects: one token, or the name of an inbox and one token.
 #[must_use]
 pub fn is_peer(text: &str) -> bool {
     match text.split_once('.') {
@@ -196,7 +196,7 @@ pub fn is_peer(text: &str) -> bool {
     }
 }
 
-/// Whom a message about somebody who is not there is about ([`Subjects::gone`]).
+/// Which peer a message about an absent peer is about ([`Subjects::gone`]).
 #[must_use]
 pub fn peer_gone(about: &str) -> Option<String> {
     Some(about.strip_prefix("gone-")?.replace("=2E", "."))

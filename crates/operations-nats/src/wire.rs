@@ -30,25 +30,25 @@ pub struct Arrival<'a> {
     pub more: u64,
     /// The caller takes all answers on one subject ([`crate::subjects::ANSWERS`]).
     pub shares_answers: bool,
-    /// What shows that a place was promised to who sends it.
+    /// What shows that a slot was promised to who sends it.
     pub signed: Signed<'a>,
 }
 
-/// A request for a place that was promised, and the proof that it comes from the caller.
+/// A request for a slot that was promised, and the proof that it comes from the caller.
 #[derive(Debug)]
 pub struct Signed<'a> {
     payload: &'a str,
-    place: Option<u64>,
+    slot: Option<u64>,
     proof: Option<String>,
 }
 
 impl Signed<'_> {
-    /// The place that it is for, if it was signed with this key, for this worker.
+    /// The slot that it is for, if it was signed with this key, for this worker.
     #[must_use]
-    pub fn place_of(&self, worker: &str, key: &str) -> Option<u64> {
-        let place = self.place?;
+    pub fn slot_of(&self, worker: &str, key: &str) -> Option<u64> {
+        let slot = self.slot?;
         let given = u128::from_str_radix(self.proof.as_deref()?, 16).ok()?;
-        (given == proof(key, worker, place, self.payload)).then_some(place)
+        (given == proof(key, worker, slot, self.payload)).then_some(slot)
     }
 }
 
@@ -65,12 +65,12 @@ pub fn key_of(secret: &hmac::Key, operation: &str) -> String {
     format!("{:032x}", half(&hmac::sign(secret, operation.as_bytes())))
 }
 
-/// The proof that a request for a place comes from who has the key. It is good for one place of one worker.
+/// The proof that a request for a slot comes from who has the key. It is good for one slot of one worker.
 #[must_use]
-pub fn proof(key: &str, worker: &str, place: u64, payload: &str) -> u128 {
+pub fn proof(key: &str, worker: &str, slot: u64, payload: &str) -> u128 {
     let key = hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes());
     let mut context = hmac::Context::with_key(&key);
-    context.update(format!("{worker}\n{place}\n").as_bytes());
+    context.update(format!("{worker}\n{slot}\n").as_bytes());
     context.update(payload.as_bytes());
     half(&context.sign())
 }
@@ -82,7 +82,7 @@ fn half(tag: &hmac::Tag) -> u128 {
         .map_or(0, |bytes| u128::from_be_bytes(*bytes))
 }
 
-/// What connections tell each other beside the events.
+/// What connections send each other beside the events.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type")]
 pub enum Notice {
@@ -97,7 +97,7 @@ pub enum Notice {
         /// The calls.
         ids: Vec<Arc<str>>,
     },
-    /// A worker had no place for this request and has forgotten it.
+    /// A worker had no slot for this request and has forgotten it.
     #[serde(rename = "nats.busy")]
     Busy {
         /// The worker.
@@ -105,7 +105,7 @@ pub enum Notice {
         /// The request.
         id: Arc<str>,
     },
-    /// A caller has requests for which no worker had a place.
+    /// A caller has requests for which no worker had a slot.
     #[serde(rename = "nats.who")]
     Who {
         /// The caller.
@@ -114,11 +114,11 @@ pub enum Notice {
         operation: Arc<str>,
         /// How often.
         count: u64,
-        /// What requests for a promised place are signed with.
+        /// What requests for a promised slot are signed with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<Arc<str>>,
     },
-    /// A worker keeps places free for a caller.
+    /// A worker keeps slots free for a caller.
     #[serde(rename = "nats.slots")]
     Slots {
         /// The worker.
@@ -128,10 +128,10 @@ pub enum Notice {
         /// How many.
         count: u64,
         /// The number of the first one; the others follow.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        place: Option<u64>,
+        #[serde(rename = "place", default, skip_serializing_if = "Option::is_none")]
+        slot: Option<u64>,
     },
-    /// A caller does not need the places.
+    /// A caller does not need the slots.
     #[serde(rename = "nats.pass")]
     Pass {
         /// The caller.
@@ -155,7 +155,7 @@ pub enum Notice {
     /// Are you there, and do you still know these?
     #[serde(rename = "nats.ping")]
     Ping {
-        /// Who asks.
+        /// The asking peer.
         from: Arc<str>,
         /// Requests that the receiver should be working on.
         calls: Vec<Arc<str>>,
@@ -181,7 +181,7 @@ pub enum Notice {
     /// What do you serve?
     #[serde(rename = "nats.discover")]
     Discover {
-        /// Who asks.
+        /// The asking peer.
         from: Arc<str>,
         /// Which question it is.
         question: Arc<str>,
@@ -221,7 +221,7 @@ pub struct Served {
     /// What it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// All that others are told of it.
+    /// Its description for others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<Value>,
 }
@@ -324,7 +324,7 @@ impl<'a> Arrival<'a> {
             shares_answers: message.get("shared") == Some("true"),
             signed: Signed {
                 payload: message.get("payload").unwrap_or_default(),
-                place: message.count("place"),
+                slot: message.count("place"),
                 proof: message.text("proof").map(Cow::into_owned),
             },
         })
@@ -340,7 +340,7 @@ pub struct Beside {
     pub window: Option<u64>,
     /// How many more wait.
     pub more: usize,
-    /// The place that was promised for it, and the proof that it is ours.
+    /// The slot that was promised for it, and the proof that it is ours.
     pub proof: Option<(u64, u128)>,
 }
 
@@ -363,8 +363,8 @@ pub fn request(from: &str, payload: &str, beside: Beside) -> String {
     if beside.more > 0 {
         let _ = write!(json, ",\"more\":{}", beside.more);
     }
-    if let Some((place, proof)) = beside.proof {
-        let _ = write!(json, ",\"place\":{place},\"proof\":\"{proof:032x}\"");
+    if let Some((slot, proof)) = beside.proof {
+        let _ = write!(json, ",\"place\":{slot},\"proof\":\"{proof:032x}\"");
     }
     json.push('}');
     json
@@ -380,9 +380,9 @@ pub fn trace_of(request: &str) -> Option<String> {
     trace::carried_in(&message.object("payload")?.object("trace")?)
 }
 
-/// The payload of a request, for JavaScript, with who asks.
+/// The payload of a request, for JavaScript, with its sender.
 #[must_use]
-pub fn asked_by(from: &str, payload: &str) -> String {
+pub fn with_sender(from: &str, payload: &str) -> String {
     let members = payload.strip_prefix('{').unwrap_or(payload);
     format!("{{\"from\":\"{from}\",{members}")
 }
@@ -459,9 +459,9 @@ mod tests {
         assert_eq!(arrival.remaining, Some(12.5));
         assert_eq!((arrival.window, arrival.more), (Some(8), 3));
         assert!(arrival.shares_answers);
-        assert_eq!(arrival.signed.place_of("w", "k"), Some(7));
-        assert_eq!(arrival.signed.place_of("v", "k"), None);
-        assert_eq!(arrival.signed.place_of("w", "l"), None);
+        assert_eq!(arrival.signed.slot_of("w", "k"), Some(7));
+        assert_eq!(arrival.signed.slot_of("v", "k"), None);
+        assert_eq!(arrival.signed.slot_of("w", "l"), None);
         assert!(!arrival.event.to_json().contains("trusted"));
     }
 

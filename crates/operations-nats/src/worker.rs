@@ -1,9 +1,9 @@
-//! The side that works: which calls it has, and for whom it keeps a place.
+//! The side that works: which calls it has, and for whom it keeps a slot.
 //!
-//! The queue group picks a worker at random, and perhaps a busy one. A worker without a free place says so, forgets
-//! the request (the caller has kept it) and remembers the caller. When a place is free again, it is promised to the
+//! The queue group picks a worker at random, and perhaps a busy one. A worker without a free slot says so, forgets
+//! the request (the caller has kept it) and remembers the caller. When a slot is free again, it is promised to the
 //! one that has waited longest, and kept until that one sends its request or passes. So a request waits only while
-//! no worker of its operation has a place.
+//! no worker of its operation has a slot.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use operations_core::registry::Registry;
 use operations_core::table::Table;
 use serde_json::Value;
 
+use crate::errors;
 use crate::limits::{IDS_PER_PING, LIST_HEAD, STREAM_WINDOW, TAKEN_DELAY};
-use crate::loss;
-use crate::state::{Doer, News, Todo};
+use crate::state::{CallUpdate, Doer, Todo};
 use crate::subjects::Subjects;
 use crate::wire::{self, Arrival, Notice, Served};
 
 mod answers;
 mod host;
-mod places;
+mod slots;
 
 /// A caller and an operation that it wants to call.
 type Want = (Arc<str>, Arc<str>);
@@ -38,7 +38,7 @@ struct Running {
     operation: Arc<str>,
     doer: Doer,
     /// The caller knows that it is here.
-    is_told: bool,
+    is_confirmed: bool,
     /// Its caller takes all answers on one subject.
     shares_answers: bool,
     is_aborted: bool,
@@ -57,7 +57,7 @@ struct Stream {
     is_waiting: bool,
 }
 
-/// A caller that waits for places.
+/// A caller that waits for slots.
 #[derive(Debug)]
 struct Waiting {
     want: Want,
@@ -66,7 +66,7 @@ struct Waiting {
     key: Option<Arc<str>>,
 }
 
-/// A place that was promised and is used now.
+/// A slot that was promised and is used now.
 #[derive(Debug)]
 struct Redeemed {
     key: Option<Arc<str>>,
@@ -74,13 +74,13 @@ struct Redeemed {
 
 #[derive(Debug)]
 struct Reserved {
-    /// The numbers of the places, each good for one request.
-    places: Vec<u64>,
+    /// The numbers of the slots, each good for one request.
+    slots: Vec<u64>,
     key: Option<Arc<str>>,
     at: f64,
 }
 
-/// An operation as others are told of it.
+/// An operation as it is described to others.
 #[derive(Debug)]
 struct Described {
     listed: Listed,
@@ -120,11 +120,11 @@ pub struct Worker {
     pub(crate) max_payload: usize,
     concurrency: usize,
     operations: BTreeMap<Arc<str>, Served>,
-    /// What is told of them.
+    /// Their descriptions.
     described: Vec<Described>,
     /// Does what needs no JavaScript.
     registry: Option<Arc<Registry>>,
-    /// JavaScript verifies who calls, and is told who asks.
+    /// JavaScript verifies callers, and gets the claimed identity of each.
     host_verifies: bool,
     is_draining: bool,
     running: Table<Arc<str>, Running>,
@@ -133,15 +133,15 @@ pub struct Worker {
     wanting: VecDeque<Waiting>,
     reserved: Table<Want, Reserved>,
     reserved_count: usize,
-    /// The number of the next place that is promised.
-    next_place: u64,
-    /// How many places are kept for each caller, whatever it wants to call.
+    /// The number of the next slot that is promised.
+    next_slot: u64,
+    /// How many slots are kept for each caller, whatever it wants to call.
     reserved_for: Table<Arc<str>, usize>,
     /// When the event loop of JavaScript last turned; `None` until it was reported once.
     host_turned_at: Option<f64>,
-    /// Calls whose callers are yet to be told that they are here, and when.
-    untold: Vec<Arc<str>>,
-    tell_at: Option<f64>,
+    /// Calls whose arrival is still to be confirmed to the caller, and when.
+    unconfirmed: Vec<Arc<str>>,
+    confirm_at: Option<f64>,
 }
 
 impl Worker {
@@ -164,11 +164,11 @@ impl Worker {
             wanting: VecDeque::new(),
             reserved: Table::default(),
             reserved_count: 0,
-            next_place: 0,
+            next_slot: 0,
             reserved_for: Table::default(),
             host_turned_at: None,
-            untold: Vec::new(),
-            tell_at: None,
+            unconfirmed: Vec::new(),
+            confirm_at: None,
         }
     }
 
@@ -187,7 +187,7 @@ impl Worker {
         }
     }
 
-    /// What is told of the operations that are served.
+    /// The descriptions of the operations that are served.
     pub fn list(&mut self, listed: Vec<Listed>) {
         let most = self.max_payload.saturating_sub(LIST_HEAD);
         let described = listed
@@ -196,7 +196,7 @@ impl Worker {
         self.described = described.collect();
     }
 
-    /// The operations that somebody may call, with all that they are told, and how many bytes that takes.
+    /// The operations that an identity may call, with their descriptions, and how many bytes that takes.
     pub fn shown_to(&self, identity: Option<&Identity>) -> impl Iterator<Item = (Served, usize)> {
         let is_shown = move |described: &&Described| {
             described.listed.is_shown_to(identity) && self.serves(&described.listed.id)
@@ -205,7 +205,7 @@ impl Worker {
         shown.map(|described| (described.served.clone(), described.size))
     }
 
-    /// Whether JavaScript verifies who asks.
+    /// Whether JavaScript verifies senders.
     #[must_use]
     pub fn has_host_verify(&self) -> bool {
         self.host_verifies
@@ -258,10 +258,10 @@ impl Worker {
         &self.name
     }
 
-    /// When [`Worker::tell`] has something to do.
+    /// When [`Worker::confirm_taken`] has something to do.
     #[must_use]
     pub fn next_due(&self) -> Option<f64> {
-        self.tell_at
+        self.confirm_at
     }
 
     /// Whether a call runs here.
@@ -276,7 +276,7 @@ impl Worker {
         self.callers.contains_key(caller)
     }
 
-    /// A request has arrived, for a place that was promised, or for any.
+    /// A request has arrived, for a slot that was promised, or for any.
     ///
     /// # Errors
     ///
@@ -319,7 +319,7 @@ impl Worker {
             self.free() > 0 && self.can_do(now, &operation)
         };
         if !has_place {
-            // Not remembered: only a question on the operation's own subject, or a place that was promised because of
+            // Not remembered: only a question on the operation's own subject, or a slot that was promised because of
             // one, shows that the broker lets the caller run the operation.
             let notice = Notice::Busy {
                 from: Arc::clone(&self.me),
@@ -340,7 +340,7 @@ impl Worker {
         let is_stream = stream.is_some();
         let doer = self.doer_of(&operation);
         let payload = if self.host_verifies {
-            wire::asked_by(&from, &event.to_json())
+            wire::with_sender(&from, &event.to_json())
         } else {
             event.to_json()
         };
@@ -350,7 +350,7 @@ impl Worker {
                 from,
                 operation,
                 doer,
-                is_told: false,
+                is_confirmed: false,
                 shares_answers,
                 is_aborted: false,
                 is_answered: false,
@@ -359,18 +359,18 @@ impl Worker {
                 stream,
             },
         );
-        self.untold.push(Arc::clone(&id));
+        self.unconfirmed.push(Arc::clone(&id));
         if is_stream {
             // Its consumer needs to know whom to ask for more.
-            self.tell(todo);
+            self.confirm_taken(todo);
         } else {
-            self.tell_at.get_or_insert(now + TAKEN_DELAY);
+            self.confirm_at.get_or_insert(now + TAKEN_DELAY);
         }
         match event
             .input
             .map_or(Ok(()), |input| check_input(&event.operation_id, input))
         {
-            Ok(()) => todo.tell(doer, News::Requested(id, payload)),
+            Ok(()) => todo.update(doer, CallUpdate::Requested(id, payload)),
             Err(error) => {
                 self.fail(&id, &error, todo);
                 self.finished(now, &id, todo);
@@ -392,15 +392,15 @@ impl Worker {
         }
     }
 
-    /// Tells callers which calls are here and not answered yet.
-    pub fn tell(&mut self, todo: &mut Todo) {
-        self.tell_at = None;
+    /// Confirms to callers which calls are here and not answered yet.
+    pub fn confirm_taken(&mut self, todo: &mut Todo) {
+        self.confirm_at = None;
         let mut by_caller: Table<Arc<str>, Vec<Arc<str>>> = Table::default();
-        for id in self.untold.drain(..) {
+        for id in self.unconfirmed.drain(..) {
             if let Some(running) = self.running.get_mut(&id)
                 && !running.is_answered
             {
-                running.is_told = true;
+                running.is_confirmed = true;
                 by_caller
                     .entry(Arc::clone(&running.from))
                     .or_default()
@@ -414,7 +414,7 @@ impl Worker {
                     name: self.name.clone(),
                     ids: part.to_vec(),
                 };
-                todo.notify_surely(self.subjects.to_peer(&caller, "note"), &notice);
+                todo.notify_reliably(self.subjects.to_peer(&caller, "note"), &notice);
             }
         }
     }
@@ -428,7 +428,7 @@ impl Worker {
             return false;
         }
         running.is_aborted = true;
-        todo.tell(running.doer, News::Aborted(id.into()));
+        todo.update(running.doer, CallUpdate::Aborted(id.into()));
         true
     }
 
@@ -470,19 +470,19 @@ impl Worker {
         self.operations.clear();
     }
 
-    /// Gives up what is still running: the callers are told.
+    /// Gives up what is still running: the callers are notified.
     pub fn close(&mut self, todo: &mut Todo) -> Vec<Arc<str>> {
         let ids: Vec<Arc<str>> = self.running.keys().cloned().collect();
         for id in &ids {
             let Some(running) = self.running.get(id) else {
                 continue;
             };
-            let error = loss::worker_closed(&running.operation, &self.name);
+            let error = errors::worker_closed(&running.operation, &self.name);
             self.fail(id, &error, todo);
             if let Some(running) = self.running.get_mut(id)
                 && !std::mem::replace(&mut running.is_aborted, true)
             {
-                todo.tell(running.doer, News::Aborted(Arc::clone(id)));
+                todo.update(running.doer, CallUpdate::Aborted(Arc::clone(id)));
             }
         }
         ids

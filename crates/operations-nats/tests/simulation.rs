@@ -1,7 +1,7 @@
 //! Callers and workers on a broker that is played by this test: messages are delivered in any order that a broker
 //! could choose, calls end, are aborted and time out, workers die, connections are cut with what was on them. What
 //! must hold: every request has exactly one outcome, nothing is left behind, and no request waits while a worker of
-//! its operation has a place.
+//! its operation has a slot.
 
 #![allow(
     clippy::unwrap_used,
@@ -48,7 +48,7 @@ impl Random {
 enum Arriving {
     Public(String, String),
     Inbox(String, String),
-    Nobody(String),
+    NoReceivers(String),
 }
 
 struct Node {
@@ -227,7 +227,7 @@ impl World {
                 let about = reply.rsplit('.').next().unwrap().to_owned();
                 self.nodes[from]
                     .from_broker
-                    .push_back(Arriving::Nobody(about));
+                    .push_back(Arriving::NoReceivers(about));
             }
             return;
         }
@@ -260,7 +260,7 @@ impl World {
             Arriving::Inbox(about, payload) => {
                 state.on_inbox(now, &about, payload.as_bytes(), None, todo);
             }
-            Arriving::Nobody(about) => state.on_nobody(now, &about, todo),
+            Arriving::NoReceivers(about) => state.on_no_receivers(now, &about, todo),
         });
     }
 

@@ -29,7 +29,7 @@ pub const fn yaml_allowance(text_bytes: usize) -> usize {
 /// References that may follow each other before one of them leads to something else.
 pub const MAX_REFERENCE_CHAIN: usize = 64;
 
-/// Branches of `allOf` that are looked at for the properties they declare.
+/// Branches of `allOf` that are searched for the properties they declare.
 pub const MAX_BRANCHES: usize = 256;
 
 /// Values in one self-contained schema.

@@ -1,5 +1,5 @@
 //! What a caller may choose about an import, as data: it comes from the other side of a language
-//! border, with the answers that the caller's own functions gave.
+//! boundary, with the answers that the caller's own functions gave.
 
 use std::collections::HashMap;
 
@@ -74,9 +74,9 @@ pub(super) struct Chooser<'c> {
 
 impl<'c> Chooser<'c> {
     pub(super) fn new(choices: &'c ImportChoices) -> Self {
-        let usual = || DEFAULT_METHODS.map(str::to_owned).to_vec();
+        let defaults = || DEFAULT_METHODS.map(str::to_owned).to_vec();
         Self {
-            methods: choices.methods.clone().unwrap_or_else(usual),
+            methods: choices.methods.clone().unwrap_or_else(defaults),
             include: choices.include.as_deref().map(selectors),
             exclude: selectors(&choices.exclude),
             choices,

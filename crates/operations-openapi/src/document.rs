@@ -33,7 +33,7 @@ struct Inner {
 }
 
 impl Drop for Inner {
-    /// A million values take a while to let go. Whoever happens to hold the last operation, the garbage
+    /// A million values take a while to let go. The holder of the last operation, the garbage
     /// collector of a JavaScript thread for instance, does not wait for it.
     fn drop(&mut self) {
         let bytes: usize = self.parts.iter().map(|part| part.text_bytes).sum();
@@ -51,7 +51,7 @@ struct Part {
     root: Arc<Tree>,
     /// Bytes of the text it was read from.
     text_bytes: usize,
-    /// The files that it refers to, once somebody asked.
+    /// The files that it refers to, once they were asked for.
     names: OnceLock<Arc<[String]>>,
 }
 
@@ -237,7 +237,7 @@ impl Document {
         self.0.parts.first().map_or(&Tree::Null, |part| &*part.root)
     }
 
-    /// Whether it tells of operations that have namespaces of their own ([`super::origin`]).
+    /// Whether it describes operations that have namespaces of their own ([`super::origin`]).
     #[must_use]
     pub fn has_namespaces(&self) -> bool {
         self.start().flag("x-operations")

@@ -50,7 +50,7 @@ fn data_of_event_object<'d>(document: &'d Document, item: At<'d>) -> Option<At<'
 }
 
 /// Whether the schema, or one of its alternatives down to so many levels of them, has both `event` and
-/// `data`: it may then describe the event itself or a payload of that form, and nobody can tell which.
+/// `data`: it may then describe the event itself or a payload of that form, and there is no way to know which.
 fn describes_event_object<'d>(document: &'d Document, schema: &At<'d>, levels: u32) -> bool {
     let names = schema.get("properties");
     if names.is_some_and(|names| names.get("event").is_some() && names.get("data").is_some()) {

@@ -1,4 +1,4 @@
-//! Which schemas lead to trouble. Each schema of a document is looked at once, however many
+//! Which schemas lead to trouble. Each schema of a document is visited once, however many
 //! operations use it, and trouble is carried backwards along the references, so the cost is that of
 //! the document.
 
@@ -74,7 +74,7 @@ impl<'d> Graph<'d> {
         }
     }
 
-    /// The number of a schema of the document. It is looked at now if it has not been before.
+    /// The number of a schema of the document. It is visited now if it was not before.
     pub(super) fn add(&mut self, at: At<'d>) -> usize {
         let (id, new) = self.number(at.value);
         let mut waiting = Vec::new();

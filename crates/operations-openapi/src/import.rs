@@ -19,7 +19,7 @@ use super::servers;
 use super::survey::tags_of;
 use super::tree::Tree;
 use super::version::Version;
-use operations_http::message::{HttpOperation, Int64, Places, Server};
+use operations_http::message::{HttpOperation, Int64, LazySchema, Server};
 use operations_schema::work::Budget;
 
 /// What came of a document.
@@ -235,8 +235,8 @@ impl<'d, 'c> Importer<'d, 'c> {
         let (for_input, for_output) = (self.document.clone(), self.document.clone());
         Some(Arc::new(Int64 {
             keep,
-            input: Places::of(move || input.build(&for_input, None).unwrap_or_default()),
-            output: Places::of(move || {
+            input: LazySchema::of(move || input.build(&for_input, None).unwrap_or_default()),
+            output: LazySchema::of(move || {
                 build_output(&output, &for_output, None).unwrap_or_default()
             }),
         }))

@@ -39,7 +39,7 @@ pub(super) enum Kind {
     NumberOrBoolean,
     /// A boolean.
     Boolean,
-    /// Anything: the keyword is data, or nobody knows it.
+    /// Anything: the keyword is data, or unknown.
     Data,
 }
 

@@ -151,7 +151,7 @@ pub struct OperationHead<'i> {
     pub meta: Map<String, Value>,
 }
 
-/// Problems that are kept per operation; more of the same help nobody.
+/// Problems that are kept per operation; more of the same do not help.
 const MAX_PROBLEMS: usize = 20;
 
 /// An operation in the making: what is wrong with it, and the schemas that it uses.
@@ -214,7 +214,7 @@ impl<'g, 'd> Draft<'g, 'd> {
         self.schemas.push(id);
     }
 
-    /// Where a schema is to be taken from. One that is none is noted, and anything goes.
+    /// Where a schema is to be taken from. One that is not a schema is noted, and anything goes.
     pub(super) fn source_of(&mut self, schema: Option<At<'d>>, otherwise: &str) -> Source {
         match schema {
             Some(schema) if is_schema(schema.value) => {

@@ -1,4 +1,4 @@
-//! Documents that were written by `operations-serve`: an extension, `x-operation`, tells what OpenAPI has no words for, so that
+//! Documents that were written by `operations-serve`: an extension, `x-operation`, says what OpenAPI has no words for, so that
 //! the import gives the operation that was there.
 
 use operations_core::spec::OperationType;
@@ -29,7 +29,7 @@ pub(super) enum Input<'d> {
     Object(&'d Members),
 }
 
-/// Whether an operation object is another way to call an operation that the document has.
+/// Whether an operation object is a second way to call an operation that the document has.
 pub(super) fn is_alias(operation: &At<'_>) -> bool {
     let origin = operation.get("x-operation");
     origin.is_some_and(|origin| origin.flag("alias"))

@@ -108,7 +108,7 @@ fn describe_text(text: &str) -> String {
     }
 }
 
-/// The error for a document that is none.
+/// The error for a text that is not a document.
 pub(super) fn refuse(reason: &str) -> CallError {
     CallError::invalid(format!("Not an OpenAPI document: {reason}"))
 }

@@ -6,7 +6,7 @@ use operations_core::json::push_string;
 use serde_json::{Map, Value, json};
 
 use super::document::{At, Document};
-use super::one_way::Direction;
+use super::read_write_only::Direction;
 use super::schema::{Copier, Purpose};
 use super::tree::{Members, Tree};
 use operations_core::error::CallError;

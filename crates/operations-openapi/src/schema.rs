@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::bounds::MAX_SCHEMA_NODES;
 use super::document::{At, Document};
 use super::keywords::{Kind, is_annotation, is_illustration, kind_of, repair};
-use super::one_way::{Direction, one_way_properties};
+use super::read_write_only::{Direction, read_write_only_properties};
 use super::schema_rules::{accept_null, accept_wide, count, definition_name, demand};
 use super::scope::{Scope, Sink, identity, mentions_reference, walk};
 use super::tree::{Members, Tree};
@@ -151,14 +151,14 @@ impl<'d> Copier<'d> {
         &mut self,
         value: &'d Tree,
         scope: &Scope<'d>,
-        outer_one_way: &HashSet<&'d str>,
+        outer_excluded: &HashSet<&'d str>,
     ) -> Result<Option<Value>, CallError> {
         self.charge(1)?;
         match value {
             Tree::Object(object) if object.get("$ref").is_some_and(Tree::is_string) => {
                 self.copy_reference(object, scope).map(Some)
             }
-            Tree::Object(object) => self.copy_object(object, scope, outer_one_way).map(Some),
+            Tree::Object(object) => self.copy_object(object, scope, outer_excluded).map(Some),
             Tree::Bool(value) => Ok(Some(Value::Bool(*value))),
             _ => Ok(None),
         }
@@ -199,11 +199,11 @@ impl<'d> Copier<'d> {
         &mut self,
         object: &'d Members,
         scope: &Scope<'d>,
-        outer_one_way: &HashSet<&'d str>,
+        outer_excluded: &HashSet<&'d str>,
     ) -> Result<Value, CallError> {
-        let mut one_way = one_way_properties(object, scope, self.purpose.direction);
-        self.charge(one_way.looked_at / 16)?;
-        one_way.names.extend(outer_one_way);
+        let mut excluded = read_write_only_properties(object, scope, self.purpose.direction);
+        self.charge(excluded.looked_at / 16)?;
+        excluded.names.extend(outer_excluded);
         let mut copy = Map::new();
         for (keyword, value) in object.iter() {
             let kind = kind_of(keyword);
@@ -213,7 +213,7 @@ impl<'d> Copier<'d> {
                 }
                 Kind::Schema | Kind::SchemaOrSchemas => self.copy(value, scope, &HashSet::new())?,
                 Kind::Schemas if keyword == "allOf" => {
-                    self.copy_list(value, scope, &one_way.names)?
+                    self.copy_list(value, scope, &excluded.names)?
                 }
                 Kind::Schemas => self.copy_list(value, scope, &HashSet::new())?,
                 Kind::Named if keyword == "patternProperties" => {
@@ -237,7 +237,7 @@ impl<'d> Copier<'d> {
                 }
                 Kind::Discriminator => self.copy_discriminator(value, scope)?,
                 Kind::Required => {
-                    repair(kind, value).and_then(|names| demand(names, &one_way.names))
+                    repair(kind, value).and_then(|names| demand(names, &excluded.names))
                 }
                 Kind::Data if is_illustration(keyword) && mentions_reference(value) => None,
                 _ => repair(kind, value),
@@ -277,11 +277,11 @@ impl<'d> Copier<'d> {
         &mut self,
         value: &'d Tree,
         scope: &Scope<'d>,
-        outer_one_way: &HashSet<&'d str>,
+        outer_excluded: &HashSet<&'d str>,
     ) -> Result<Option<Value>, CallError> {
         let mut list = Vec::new();
         for item in value.as_array().into_iter().flatten() {
-            list.extend(self.copy(item, scope, outer_one_way)?);
+            list.extend(self.copy(item, scope, outer_excluded)?);
         }
         Ok((!list.is_empty()).then_some(Value::Array(list)))
     }

@@ -10,11 +10,11 @@ use super::tree::{Members, Tree};
 use operations_http::message::Keep;
 
 /// `required` without the properties that do not travel in this direction.
-pub(super) fn demand(names: Value, one_way: &HashSet<&str>) -> Option<Value> {
+pub(super) fn demand(names: Value, excluded: &HashSet<&str>) -> Option<Value> {
     let Value::Array(mut names) = names else {
         return None;
     };
-    names.retain(|name| name.as_str().is_none_or(|name| !one_way.contains(name)));
+    names.retain(|name| name.as_str().is_none_or(|name| !excluded.contains(name)));
     (!names.is_empty()).then_some(Value::Array(names))
 }
 

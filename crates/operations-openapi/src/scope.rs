@@ -15,7 +15,7 @@ pub(super) struct Scope<'d> {
     root: At<'d>,
 }
 
-/// What tells two schemas apart: a document does not move while it is read.
+/// What identifies a schema: a document does not move while it is read.
 pub(super) fn identity(value: &Tree) -> usize {
     std::ptr::from_ref(value).addr()
 }

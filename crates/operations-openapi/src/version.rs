@@ -4,7 +4,7 @@ use super::read::{describe, refuse, shorten};
 use super::tree::Tree;
 use operations_core::error::CallError;
 
-/// The versions that are told apart.
+/// The versions that are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     /// Swagger 2.0.

@@ -17,23 +17,26 @@ use super::bounds::{MAX_YAML_NESTING, YAML_NODE_COST, yaml_allowance};
 ///
 /// A sentence that says where and why the text is not YAML, or which limit it reached.
 pub(super) fn read(text: &str) -> Result<Value, String> {
-    read_as(text, Place::Root)
+    read_as(text, Position::Root)
 }
 
 /// The same for a text that is no OpenAPI document. A key that is there twice is refused: which of
 /// the two was meant?
 pub(super) fn read_settings(text: &str) -> Result<Value, String> {
-    read_as(text, Place::Settings)
+    read_as(text, Position::Settings)
 }
 
-fn read_as(text: &str, place: Place) -> Result<Value, String> {
+fn read_as(text: &str, position: Position) -> Result<Value, String> {
     if deepest_bracket(text) > MAX_YAML_NESTING {
         return Err(format!(
             "more than {MAX_YAML_NESTING} brackets are open at once"
         ));
     }
     let left = Cell::new(yaml_allowance(text.len()));
-    let node = Node { left: &left, place };
+    let node = Node {
+        left: &left,
+        position,
+    };
     node.deserialize(yaml_serde::Deserializer::from_str(text))
         .map_err(|error| error.to_string())
 }
@@ -57,7 +60,7 @@ fn deepest_bracket(text: &str) -> usize {
 
 /// Where a value stands, as far as it changes how the value is read.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum Position {
     Root,
     Info,
     /// A version number: its text counts, not its value.
@@ -67,7 +70,7 @@ enum Place {
     Settings,
 }
 
-impl Place {
+impl Position {
     fn below(self, key: &str) -> Self {
         match (self, key) {
             (Self::Root, "openapi" | "swagger") | (Self::Info, "version") => Self::Version,
@@ -81,7 +84,7 @@ impl Place {
 #[derive(Clone, Copy)]
 struct Node<'c> {
     left: &'c Cell<usize>,
-    place: Place,
+    position: Position,
 }
 
 impl Node<'_> {
@@ -98,17 +101,17 @@ impl Node<'_> {
 
     fn below(self, key: &str) -> Self {
         Self {
-            place: self.place.below(key),
+            position: self.position.below(key),
             ..self
         }
     }
 
     fn inside(self) -> Self {
-        let place = match self.place {
-            Place::Settings => Place::Settings,
-            _ => Place::Elsewhere,
+        let position = match self.position {
+            Position::Settings => Position::Settings,
+            _ => Position::Elsewhere,
         };
-        Self { place, ..self }
+        Self { position, ..self }
     }
 }
 
@@ -116,7 +119,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, source: D) -> Result<Value, D::Error> {
-        if self.place == Place::Version {
+        if self.position == Position::Version {
             source.deserialize_str(self)
         } else {
             source.deserialize_any(self)
@@ -128,7 +131,7 @@ impl<'de> Visitor<'de> for Node<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.place == Place::Version {
+        f.write_str(if self.position == Position::Version {
             "a version number"
         } else {
             "a value that JSON has"
@@ -198,7 +201,7 @@ impl<'de> Visitor<'de> for Node<'_> {
             let value = entries.next_value_seed(self.below(&key))?;
             if key == "<<" {
                 merged.push(value);
-            } else if object.insert(key, value).is_some() && self.place == Place::Settings {
+            } else if object.insert(key, value).is_some() && self.position == Position::Settings {
                 // The key is not quoted: where tokens are keys, it is a secret.
                 return Err(A::Error::custom("a key is there twice"));
             }

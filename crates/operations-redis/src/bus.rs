@@ -12,17 +12,17 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::listener::Listener;
-use crate::news::News;
 use crate::options::Options;
 use crate::outbox::{Outbox, Outgoing};
 use crate::problem::refused;
+use crate::reports::Reports;
 use crate::sender::Sender;
-use crate::wanted::Wanted;
+use crate::subscriptions::Subscriptions;
 
 /// Publishes events to the channels of a Redis, and listens to them. Connects when there is something to do.
 pub struct RedisBus {
     options: Arc<Options>,
-    wanted: Arc<Wanted>,
+    subscriptions: Arc<Subscriptions>,
     outbox: Arc<Outbox>,
     closed: CancellationToken,
 }
@@ -37,22 +37,22 @@ impl RedisBus {
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let bus = Self {
             options: Arc::new(options),
-            wanted: Arc::new(Wanted::new()),
+            subscriptions: Arc::new(Subscriptions::new()),
             outbox: Arc::default(),
             closed: CancellationToken::new(),
         };
-        let news = Arc::new(News::new(mailbox));
+        let reports = Arc::new(Reports::new(mailbox));
         let listener = Listener {
             options: Arc::clone(&bus.options),
-            wanted: Arc::clone(&bus.wanted),
-            news: Arc::clone(&news),
+            subscriptions: Arc::clone(&bus.subscriptions),
+            reports: Arc::clone(&reports),
             logger: logger.clone(),
         };
         let sender = Sender {
             options: Arc::clone(&bus.options),
             outbox: Arc::clone(&bus.outbox),
-            wanted: Arc::clone(&bus.wanted),
-            news: Arc::clone(&news),
+            subscriptions: Arc::clone(&bus.subscriptions),
+            reports: Arc::clone(&reports),
             logger,
         };
         let closed = bus.closed.clone();
@@ -63,23 +63,23 @@ impl RedisBus {
                 () = closed.cancelled() => return,
                 outcome = guarded => outcome,
             };
-            // A defect of ours: those who wait are told, and nothing more is taken in.
+            // A defect of ours: waiting requests fail, and nothing more is accepted.
             if let Err(panic) = outcome {
                 closed.cancel();
-                news.lost(&CallError::from_panic(&*panic).message);
+                reports.lost(&CallError::from_panic(&*panic).message);
             }
         };
         (bus, work)
     }
 
-    /// Somebody listens to events of this type from now on.
+    /// Events of this type have a listener from now on.
     pub fn listen(&self, event_type: &str) {
-        self.wanted.listen(event_type);
+        self.subscriptions.listen(event_type);
     }
 
-    /// Nobody listens to events of this type any more.
+    /// Events of this type have no listeners any more.
     pub fn unlisten(&self, event_type: &str) {
-        self.wanted.unlisten(event_type);
+        self.subscriptions.unlisten(event_type);
     }
 
     /// Sends an event. If `request_id` is given and the event cannot be sent, the mailbox has that.
@@ -116,7 +116,7 @@ impl RedisBus {
             channel: self.options.channel(event_type),
             text: detail,
             request_id,
-            after: self.wanted.version(),
+            after: self.subscriptions.version(),
             until: Instant::now() + self.options.publish_timeout,
         };
         self.outbox.push(message, &self.options)

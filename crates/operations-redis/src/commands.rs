@@ -1,4 +1,4 @@
-//! A connection for commands, whose answers somebody waits for.
+//! A connection for commands, whose replies are awaited.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::options::Options;
 use crate::problem::Problem;
 use crate::resp_filter::TOO_LONG;
 
-/// How long a command may take, with a new connection if there is none.
+/// How long a command may take, including a new connection if needed.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What Redis answers to a command.

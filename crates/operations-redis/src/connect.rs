@@ -39,7 +39,7 @@ async fn open_socket(options: &Options) -> Result<Box<dyn Socket>, Problem> {
             let socket = TcpStream::connect((host.as_str(), *port))
                 .await
                 .map_err(unreachable)?;
-            // Calls are short messages that somebody waits for.
+            // Calls are short messages whose replies are awaited.
             socket.set_nodelay(true).map_err(unreachable)?;
             match &options.tls {
                 None => Ok(Box::new(socket)),

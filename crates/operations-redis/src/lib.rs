@@ -3,7 +3,7 @@
 //! A [`RedisBus`] publishes messages and listens to channels over two connections, which come back by
 //! themselves after a loss. What has arrived waits in a bounded [`Mailbox`](operations_core::mailbox::Mailbox)
 //! until it is taken, many messages at a time. Delivery is at most once, as everything on Redis channels; a message
-//! that could not be sent, and a time in which messages may have been missed, are told, not hidden.
+//! that could not be sent, and a time in which messages may have been missed, are reported, not hidden.
 //!
 //! [`RedisCommands`] reads and writes keys, for those who keep something in Redis.
 //!
@@ -18,14 +18,14 @@ mod commands;
 mod connect;
 mod guard;
 mod listener;
-mod news;
 mod options;
 mod outbox;
 mod problem;
+mod reports;
 #[doc(hidden)]
 pub mod resp_filter;
 mod sender;
-mod wanted;
+mod subscriptions;
 
 pub use bus::RedisBus;
 pub use commands::{Answer, RedisCommands};

@@ -14,11 +14,11 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::backoff::Backoff;
 use crate::connect::{CONNECT_TIMEOUT, open};
-use crate::news::News;
 use crate::options::Options;
 use crate::problem::Problem;
+use crate::reports::Reports;
 use crate::resp_filter::TOO_LONG;
-use crate::wanted::{Plan, Wanted};
+use crate::subscriptions::{Plan, Subscriptions};
 
 /// How often a silent server is asked whether it is there, and how long it may take to answer.
 const PING_EVERY: Duration = Duration::from_secs(10);
@@ -26,8 +26,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) struct Listener {
     pub(crate) options: Arc<Options>,
-    pub(crate) wanted: Arc<Wanted>,
-    pub(crate) news: Arc<News>,
+    pub(crate) subscriptions: Arc<Subscriptions>,
+    pub(crate) reports: Arc<Reports>,
     pub(crate) logger: Logger,
 }
 
@@ -36,10 +36,10 @@ impl Listener {
     pub(crate) async fn run(self) {
         let mut backoff = Backoff::new();
         loop {
-            self.wait_until_wanted().await;
+            self.wait_for_subscriptions().await;
             let mut session = Session::default();
             let ended = self.listen(&mut session).await;
-            self.wanted
+            self.subscriptions
                 .lose(ended.as_ref().err().map(ToString::to_string));
             let Err(problem) = ended else {
                 backoff.reset();
@@ -47,7 +47,7 @@ impl Listener {
             };
             if session.has_listened {
                 backoff.reset();
-                self.news.lost(&format!(
+                self.reports.lost(&format!(
                     "The connection to Redis was lost ({problem}): events may have been missed"
                 ));
             }
@@ -61,21 +61,21 @@ impl Listener {
         }
     }
 
-    async fn wait_until_wanted(&self) {
-        while self.wanted.is_empty() {
+    async fn wait_for_subscriptions(&self) {
+        while self.subscriptions.is_empty() {
             // A publisher that listens to nothing has no subscription to wait for.
-            self.wanted.confirm(self.wanted.version());
-            self.wanted.changed().await;
+            self.subscriptions.confirm(self.subscriptions.version());
+            self.subscriptions.changed().await;
         }
     }
 
     /// Waits, unless there is nothing left to wait for.
     async fn wait(&self, duration: Duration) {
         let end = Instant::now() + duration;
-        while !self.wanted.is_empty() {
+        while !self.subscriptions.is_empty() {
             tokio::select! {
                 () = sleep_until(end) => return,
-                () = self.wanted.changed() => {}
+                () = self.subscriptions.changed() => {}
             }
         }
     }
@@ -86,7 +86,7 @@ impl Listener {
             .await
             .map_err(|_| Problem::too_slow(&self.options))??;
         loop {
-            let plan = self.wanted.plan(&session.subscribed);
+            let plan = self.subscriptions.plan(&session.subscribed);
             if plan.missing.is_empty() && session.subscribed.len() == plan.surplus.len() {
                 return Ok(());
             }
@@ -96,7 +96,7 @@ impl Listener {
                 message = stream.next() => self.deliver(&message.ok_or_else(|| {
                     Problem::passing(format!("Redis at {} closed the connection", self.options.server()))
                 })?),
-                () = self.wanted.changed() => {}
+                () = self.subscriptions.changed() => {}
                 () = until(look_again) => {}
                 () = sleep(PING_EVERY) => self.ping(&mut sink).await?,
             }
@@ -104,14 +104,14 @@ impl Listener {
     }
 
     async fn connect(&self) -> Result<(PubSubSink, PubSubStream), Problem> {
-        let socket = open(&self.options, Some(Arc::clone(&self.news.mailbox))).await?;
+        let socket = open(&self.options, Some(Arc::clone(&self.reports.mailbox))).await?;
         let connection = PubSub::new(&self.options.login, socket)
             .await
             .map_err(|error| Problem::of(&error, &self.options))?;
         Ok(connection.split())
     }
 
-    /// Subscribes and unsubscribes, and says so to those who wait for it.
+    /// Subscribes and unsubscribes, and wakes those who wait for it.
     async fn follow(
         &self,
         plan: Plan,
@@ -137,14 +137,14 @@ impl Listener {
                 session.subscribed.remove(event_type);
             }
         }
-        self.wanted.confirm(plan.version);
+        self.subscriptions.confirm(plan.version);
         Ok(())
     }
 
     /// A server that has gone without a word is noticed by its silence.
     async fn ping(&self, sink: &mut PubSubSink) -> Result<(), Problem> {
         // While the mailbox is full, nothing is read from the socket, not even the answer to a ping.
-        if self.news.mailbox.is_full() {
+        if self.reports.mailbox.is_full() {
             return Ok(());
         }
         self.answered(sink.ping::<redis::Value>()).await.map(drop)
@@ -169,14 +169,14 @@ impl Listener {
         let Some(event_type) = message
             .get_channel_name()
             .strip_prefix(self.options.prefix.as_str())
-            .filter(|event_type| self.wanted.has_listener(event_type))
+            .filter(|event_type| self.subscriptions.has_listener(event_type))
         else {
             return;
         };
         match read(message.get_payload_bytes()) {
-            Ok(detail) => self.news.message(event_type, detail),
-            Err(Unusable::TooLong) => self.news.too_large(),
-            Err(Unusable::Malformed) => self.news.malformed(),
+            Ok(detail) => self.reports.message(event_type, detail),
+            Err(Unusable::TooLong) => self.reports.too_large(),
+            Err(Unusable::Malformed) => self.reports.malformed(),
         }
     }
 }

@@ -104,7 +104,7 @@ impl Options {
     }
 
     fn read(text: &str) -> Result<Self, Flaw> {
-        // The parser would quote what it found; a secret in the wrong place must not be told.
+        // The parser would quote what it found; a secret in the wrong place must not be shown.
         let given: Given = serde_json::from_str(text).map_err(|_| {
             (
                 "options",

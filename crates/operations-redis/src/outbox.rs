@@ -23,7 +23,7 @@ const BATCH_MESSAGES: usize = 512;
 pub(crate) struct Outgoing {
     pub(crate) channel: String,
     pub(crate) text: String,
-    /// Somebody waits for an answer to it, and is told when it is not sent.
+    /// Its sender waits for an answer, and gets an error when it is not sent.
     pub(crate) request_id: Option<String>,
     /// What must be subscribed first.
     pub(crate) after: u64,
@@ -42,7 +42,7 @@ struct Queue {
 pub(crate) struct Outbox {
     queue: Mutex<Queue>,
     filled: Notify,
-    /// Waiting or under way.
+    /// Waiting or being sent.
     unfinished: AtomicUsize,
 }
 
@@ -102,7 +102,7 @@ impl Outbox {
         })
     }
 
-    /// Puts messages back that nobody got, before all others and in their order.
+    /// Puts messages without receivers back, before all others and in their order.
     pub(crate) fn put_back(&self, messages: Vec<Outgoing>) {
         let mut queue = self.lock();
         for message in messages.into_iter().rev() {

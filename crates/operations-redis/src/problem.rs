@@ -36,7 +36,7 @@ impl Problem {
         }
     }
 
-    /// Nobody has let us in within the time there is.
+    /// The server did not accept us in time.
     pub(crate) fn too_slow(options: &Options) -> Self {
         let server = options.server();
         Self::passing(format!(
@@ -48,26 +48,26 @@ impl Problem {
     /// password, so secrets are taken out of its text.
     pub(crate) fn of(error: &RedisError, options: &Options) -> Self {
         let server = options.server();
-        let told = redact(&error.to_string(), options);
+        let reason = redact(&error.to_string(), options);
         if is_login_refused(error) {
             Self::lasting(format!(
-                "Redis at {server} refused the login ({told}): check the user and the password in the URL"
+                "Redis at {server} refused the login ({reason}): check the user and the password in the URL"
             ))
         } else if error.code() == Some("NOPERM") {
             Self::lasting(format!(
-                "Redis at {server} does not permit it ({told}): check the ACL of the user"
+                "Redis at {server} does not permit it ({reason}): check the ACL of the user"
             ))
         } else {
-            Self::passing(format!("Redis at {server}: {told}"))
+            Self::passing(format!("Redis at {server}: {reason}"))
         }
     }
 
     /// What a caller gets.
-    pub(crate) fn into_error(self, fate: Fate, options: &Options) -> CallError {
-        let message = format!("The request {fate}: {}", self.reason);
+    pub(crate) fn into_error(self, delivery: Delivery, options: &Options) -> CallError {
+        let message = format!("The request {delivery}: {}", self.reason);
         CallError::failed(message).with_details(json!({
-            "reason": fate.reason(),
-            "delivery": fate.delivery(),
+            "reason": delivery.reason(),
+            "delivery": delivery.as_str(),
             "server": options.server(),
         }))
     }
@@ -75,14 +75,14 @@ impl Problem {
 
 /// What became of a message that was to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// Nobody has it.
+pub(crate) enum Delivery {
+    /// No receiver has it.
     NotSent,
-    /// Somebody may have it.
+    /// A receiver may have it.
     MaybeSent,
 }
 
-impl Fate {
+impl Delivery {
     fn reason(self) -> &'static str {
         match self {
             Self::NotSent => "not-sent",
@@ -91,7 +91,7 @@ impl Fate {
     }
 
     /// What its caller may conclude (`details.delivery`).
-    fn delivery(self) -> &'static str {
+    fn as_str(self) -> &'static str {
         match self {
             Self::NotSent => "none",
             Self::MaybeSent => "unknown",
@@ -99,7 +99,7 @@ impl Fate {
     }
 }
 
-impl fmt::Display for Fate {
+impl fmt::Display for Delivery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotSent => "was not sent",

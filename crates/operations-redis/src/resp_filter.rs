@@ -15,7 +15,7 @@ const LONGEST_LINE: usize = 64 * 1024;
 const MOST_ELEMENTS: i64 = 4096;
 
 #[derive(Debug)]
-enum Place {
+enum ParseState {
     /// In a line, of which this much has been read.
     Line(Vec<u8>),
     /// In a string that is passed on, with its final CR LF.
@@ -28,7 +28,7 @@ enum Place {
 #[derive(Debug)]
 pub struct RespFilter {
     limit: u64,
-    place: Place,
+    state: ParseState,
 }
 
 impl RespFilter {
@@ -37,7 +37,7 @@ impl RespFilter {
     pub fn new(limit: usize) -> Self {
         Self {
             limit: limit as u64,
-            place: Place::Line(Vec::new()),
+            state: ParseState::Line(Vec::new()),
         }
     }
 
@@ -48,8 +48,8 @@ impl RespFilter {
     /// When it is not what a server says.
     pub fn feed(&mut self, mut input: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
         while !input.is_empty() {
-            match &mut self.place {
-                Place::Line(line) => {
+            match &mut self.state {
+                ParseState::Line(line) => {
                     let end = input.iter().position(|byte| *byte == b'\n');
                     let (piece, rest) = input.split_at(end.map_or(input.len(), |at| at + 1));
                     if line.len() + piece.len() > LONGEST_LINE {
@@ -59,21 +59,21 @@ impl RespFilter {
                     input = rest;
                     if end.is_some() {
                         let line = std::mem::take(line);
-                        self.place = self.after_line(&line, out)?;
+                        self.state = self.after_line(&line, out)?;
                     }
                 }
-                Place::Pass(left) | Place::Skip(left) => {
+                ParseState::Pass(left) | ParseState::Skip(left) => {
                     let size =
                         usize::try_from(*left).map_or(input.len(), |left| left.min(input.len()));
                     let (piece, rest) = input.split_at(size);
                     *left -= size as u64;
                     input = rest;
                     let is_over = *left == 0;
-                    if matches!(self.place, Place::Pass(_)) {
+                    if matches!(self.state, ParseState::Pass(_)) {
                         out.extend_from_slice(piece);
                     }
                     if is_over {
-                        self.place = Place::Line(Vec::new());
+                        self.state = ParseState::Line(Vec::new());
                     }
                 }
             }
@@ -81,7 +81,7 @@ impl RespFilter {
         Ok(())
     }
 
-    fn after_line(&self, line: &[u8], out: &mut Vec<u8>) -> io::Result<Place> {
+    fn after_line(&self, line: &[u8], out: &mut Vec<u8>) -> io::Result<ParseState> {
         match line.first() {
             Some(b'+' | b'-' | b':') => {}
             Some(b'*') => {
@@ -96,16 +96,16 @@ impl RespFilter {
                         out.extend_from_slice(format!("${}\r\n", TOO_LONG.len()).as_bytes());
                         out.extend_from_slice(TOO_LONG);
                         out.extend_from_slice(b"\r\n");
-                        return Ok(Place::Skip(length.saturating_add(2)));
+                        return Ok(ParseState::Skip(length.saturating_add(2)));
                     }
                     out.extend_from_slice(line);
-                    return Ok(Place::Pass(length + 2));
+                    return Ok(ParseState::Pass(length + 2));
                 }
             }
             _ => return Err(broken("the server does not speak RESP 2")),
         }
         out.extend_from_slice(line);
-        Ok(Place::Line(Vec::new()))
+        Ok(ParseState::Line(Vec::new()))
     }
 }
 

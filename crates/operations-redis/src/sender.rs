@@ -14,11 +14,11 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use crate::backoff::Backoff;
 use crate::connect::{CONNECT_TIMEOUT, open};
-use crate::news::News;
 use crate::options::Options;
 use crate::outbox::{Outbox, Outgoing};
-use crate::problem::{Fate, Problem, is_login_refused};
-use crate::wanted::Wanted;
+use crate::problem::{Delivery, Problem, is_login_refused};
+use crate::reports::Reports;
+use crate::subscriptions::Subscriptions;
 
 /// How long Redis may take to accept a batch.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,16 +27,16 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// their attempts, and a little.
 const SERVERS_RETURN: Duration = Duration::from_secs(6);
 
-/// How often a request that nobody got in that time is sent again.
+/// How often a request without receivers in that time is sent again.
 const SEND_AGAIN: Duration = Duration::from_millis(50);
 
 /// An open connection.
 struct Connection {
     commands: MultiplexedConnection,
     driver: JoinHandle<()>,
-    /// The server alone knows who listens, so that "nobody" is conclusive.
+    /// The server alone knows who listens, so that "no receivers" is conclusive.
     counts_receivers: bool,
-    /// Until when nobody there may be somebody who comes back.
+    /// Until when a missing listener may still come back.
     returning: Option<Instant>,
 }
 
@@ -49,8 +49,8 @@ impl Drop for Connection {
 pub(crate) struct Sender {
     pub(crate) options: Arc<Options>,
     pub(crate) outbox: Arc<Outbox>,
-    pub(crate) wanted: Arc<Wanted>,
-    pub(crate) news: Arc<News>,
+    pub(crate) subscriptions: Arc<Subscriptions>,
+    pub(crate) reports: Arc<Reports>,
     pub(crate) logger: Logger,
 }
 
@@ -126,7 +126,7 @@ impl Sender {
         })
     }
 
-    /// There is no connection: whoever has waited long enough is told, the others wait on.
+    /// There is no connection: what has waited long enough fails, the others wait on.
     async fn postpone(&self, problem: &Problem, wait: Duration) {
         let end = Instant::now() + wait;
         loop {
@@ -134,7 +134,7 @@ impl Sender {
             let overdue = self
                 .outbox
                 .take(|next, _| problem.is_lasting || next.until <= now);
-            self.not_sent(overdue, problem, Fate::NotSent);
+            self.not_sent(overdue, problem, Delivery::NotSent);
             match self.outbox.first() {
                 Some((_, until)) if until < end => sleep_until(until).await,
                 _ => break,
@@ -149,18 +149,19 @@ impl Sender {
             return Ok(());
         };
         // An answer must find its listeners.
-        if timeout_at(until, self.wanted.is_confirmed(after))
+        if timeout_at(until, self.subscriptions.is_confirmed(after))
             .await
             .is_err()
         {
             let now = Instant::now();
             let overdue = self.outbox.take(|next, _| next.until <= now);
             let reason = self
-                .wanted
+                .subscriptions
                 .trouble()
                 .unwrap_or_else(|| format!("Redis at {} does not answer", self.options.server()));
-            let problem = Problem::passing(format!("nobody can listen for the answer: {reason}"));
-            self.not_sent(overdue, &problem, Fate::NotSent);
+            let problem =
+                Problem::passing(format!("there is no listener for the answer: {reason}"));
+            self.not_sent(overdue, &problem, Delivery::NotSent);
             return Ok(());
         }
         let batch = self.outbox.take_batch(after);
@@ -186,13 +187,13 @@ impl Sender {
             }
             Err(error) => {
                 let problem = Problem::of(&error, &self.options);
-                self.not_sent(batch, &problem, Fate::MaybeSent);
+                self.not_sent(batch, &problem, Delivery::MaybeSent);
                 Err(problem)
             }
         }
     }
 
-    /// Sees to what became of messages. Hands back those that nobody got, where somebody may soon be back: a request, and
+    /// Sees to what became of messages. Returns those without receivers, if a listener may soon be back: a request, and
     /// what followed it, which may be its abort.
     fn sent(
         &self,
@@ -210,11 +211,11 @@ impl Sender {
                 Ok(0) if is_conclusive && may_return && is_next && now < message.until => {
                     returned.push(message);
                 }
-                Ok(0) if is_conclusive => self.nobody_listens(message),
+                Ok(0) if is_conclusive => self.no_listeners(message),
                 Ok(_) => self.finished(),
                 Err(error) => {
                     let problem = Problem::of(&error, &self.options);
-                    self.not_sent(vec![message], &problem, Fate::NotSent);
+                    self.not_sent(vec![message], &problem, Delivery::NotSent);
                 }
             }
         }
@@ -222,15 +223,15 @@ impl Sender {
     }
 
     fn finished(&self) {
-        self.news.finished(self.outbox.finish());
+        self.reports.finished(self.outbox.finish());
     }
 
-    fn nobody_listens(&self, message: Outgoing) {
+    fn no_listeners(&self, message: Outgoing) {
         if let Some(request_id) = message.request_id {
             let error = CallError::new(
                 InfrastructureErrorCode::OperationNotFound,
                 format!(
-                    "Nobody serves calls: no one listens to the channel {} of Redis at {}",
+                    "Calls are not served: no one listens to the channel {} of Redis at {}",
                     message.channel,
                     self.options.server()
                 ),
@@ -241,18 +242,18 @@ impl Sender {
                 "channel": message.channel,
                 "server": self.options.server(),
             }));
-            self.news.failed(&request_id, &error);
+            self.reports.failed(&request_id, &error);
         }
         self.finished();
     }
 
-    fn not_sent(&self, messages: Vec<Outgoing>, problem: &Problem, fate: Fate) {
+    fn not_sent(&self, messages: Vec<Outgoing>, problem: &Problem, delivery: Delivery) {
         let mut answers = 0_u64;
         for message in messages {
             match message.request_id {
                 Some(request_id) => {
-                    let error = problem.clone().into_error(fate, &self.options);
-                    self.news.failed(&request_id, &error);
+                    let error = problem.clone().into_error(delivery, &self.options);
+                    self.reports.failed(&request_id, &error);
                 }
                 None => answers += 1,
             }
@@ -262,7 +263,7 @@ impl Sender {
             self.logger.log(
                 Level::Warning,
                 "redis",
-                format!("{answers} events that no caller waits for {fate}: {problem}"),
+                format!("{answers} events that no caller waits for {delivery}: {problem}"),
                 [("server", json!(self.options.server()))],
             );
         }

@@ -1,6 +1,6 @@
 //! The limits that keep a schema or a value from outside from exhausting the process.
 //!
-//! Reaching one is an answer ([`crate::host::Limit`] or a compile error), never a crash.
+//! Reaching one is an answer ([`crate::value_access::Limit`] or a compile error), never a crash.
 
 /// How many containers deep a walk goes into a value. The emitted code uses the same number.
 pub const MAX_VALUE_DEPTH: u32 = 512;

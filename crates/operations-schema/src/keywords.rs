@@ -1,4 +1,4 @@
-//! What the keywords of JSON Schema hold, in all its drafts: for whatever goes through schemas without checking values.
+//! What the keywords of JSON Schema hold, in all its drafts: for code that goes through schemas without checking values.
 
 /// What the value of a keyword is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

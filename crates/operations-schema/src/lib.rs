@@ -1,18 +1,16 @@
 //! The schema engine: one compiled form of a schema, and the walks over it.
 //!
 //! A [`source::Source`] (a schema as it was written) is compiled into a [`ir::Program`]. The walks
-//! ([`check::check`], [`errors::collect_errors`]) are generic over [`host::Host`], which gives
+//! ([`check::check`], [`check::collect_errors`]) are generic over [`value_access::ValueAccess`], which gives
 //! access to values of one representation, so the same rule decides for JSON in Rust and for live
-//! JavaScript values. Whoever has JSON in Rust starts at [`json`].
+//! JavaScript values. For JSON in Rust, start at [`json`].
 #![forbid(unsafe_code)]
 
 pub mod bounds;
 pub mod check;
 pub mod compile;
 pub mod emit;
-pub mod errors;
 pub mod formats;
-pub mod host;
 pub mod ir;
 pub mod json;
 pub mod keywords;
@@ -22,14 +20,14 @@ pub mod patterns;
 pub mod pointer;
 pub mod problem;
 pub mod source;
+pub mod value_access;
 pub mod work;
 
-pub use check::check;
+pub use check::{ValueError, check, collect_errors};
 pub use compile::{CompileOptions, compile};
-pub use errors::{ValueError, collect_errors};
-pub use host::{Class, Host, Interrupt, JsonHost, Limit};
 pub use ir::{NodeId, Program};
 pub use json::NormalisedJson;
 pub use normalise::{Mode, Normalised, Note, What, normalise};
 pub use problem::SchemaError;
 pub use source::Source;
+pub use value_access::{Class, Interrupt, JsonAccess, Limit, ValueAccess};

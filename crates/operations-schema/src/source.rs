@@ -1,8 +1,8 @@
 //! A schema as it was written, before any meaning is attached.
 
 mod from_json;
+mod interned;
 mod reader;
-mod usual;
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -25,7 +25,7 @@ pub enum Source<'t> {
     BigInt(Cow<'t, str>),
     /// A Date in milliseconds.
     Date(f64),
-    /// A live value that only the host can read.
+    /// A live value that only JavaScript can read.
     Slot(u32),
     /// An array.
     Array(Vec<Source<'t>>),
@@ -39,7 +39,7 @@ pub enum ObjectBox<'t> {
     /// On its own.
     Own(Box<SourceObject<'t>>),
     /// One of those that schemas are full of (`Type.String()` without options), which exist once.
-    Usual(&'static SourceObject<'static>),
+    Interned(&'static SourceObject<'static>),
 }
 
 impl<'t> Deref for ObjectBox<'t> {
@@ -48,7 +48,7 @@ impl<'t> Deref for ObjectBox<'t> {
     fn deref(&self) -> &SourceObject<'t> {
         match self {
             Self::Own(object) => object,
-            Self::Usual(object) => object,
+            Self::Interned(object) => object,
         }
     }
 }
@@ -66,7 +66,7 @@ pub struct SourceObject<'t> {
     pub kind: Option<Cow<'t, str>>,
     /// What TypeBox says about the object beside its kind.
     pub flags: Flags,
-    /// The live object, where the host may need it.
+    /// The live object, where JavaScript may need it.
     pub slot: Option<u32>,
     /// Own enumerable string keys in order.
     pub entries: Vec<(Cow<'t, str>, Source<'t>)>,

@@ -1,6 +1,6 @@
 //! What a walk may cost.
 
-use crate::host::Limit;
+use crate::value_access::Limit;
 
 /// An allowance of work, and what is left of it.
 ///

@@ -11,7 +11,7 @@ pub(crate) struct Binary {
     pub(crate) base64: String,
 }
 
-/// The binary data that a value, which is JSON, is as a whole; nothing where it is something else.
+/// The binary data that a value, which is JSON, is as a whole; `None` where it is something else.
 pub(crate) fn binary(data: &str) -> Option<Binary> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

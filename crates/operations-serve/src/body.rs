@@ -15,9 +15,11 @@ use http::HeaderMap;
 use http::header::CONTENT_ENCODING;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, LengthLimitError, Limited, StreamBody};
+use http_body_util::{BodyExt, BodyStream, LengthLimitError, Limited, StreamBody};
 use operations_core::byte_budget::{ByteBudget, Held, Share};
-use tokio::time::timeout;
+use operations_core::clock;
+use tokio::runtime::Handle;
+use tokio::time::{sleep, timeout};
 
 use crate::progress::{Progress, Responses};
 
@@ -27,6 +29,10 @@ pub type BodyError = Box<dyn Error + Send + Sync>;
 /// The most of a response that is handed out in one piece, so that a client which reads slowly differs from one that does
 /// not read.
 const PIECE: usize = 64 * 1024;
+
+/// How much of a request body that no one reads is discarded, and for how long.
+const DISCARDED: usize = 16 * 1024 * 1024;
+const LINGER: Duration = Duration::from_secs(2);
 
 /// The body of a request or an answer.
 #[derive(Debug, Default)]
@@ -102,6 +108,14 @@ impl Body {
     pub(crate) fn incoming(mut self, held: Arc<Held>) -> Self {
         self.counted = Counted::Incoming(held);
         self
+    }
+
+    /// Ends what is still to come at this moment, in Unix milliseconds.
+    pub(crate) fn end_at(&mut self, moment: f64) {
+        if let Some(stream) = self.stream.take() {
+            let frames = BodyStream::new(stream).take_until(Box::pin(sleep(clock::until(moment))));
+            self.stream = Some(StreamBody::new(frames).boxed_unsync());
+        }
     }
 
     /// Whose response it is.
@@ -193,6 +207,7 @@ impl HttpBody for Body {
                     .as_ref()
                     .and_then(|frame| frame.as_ref().ok()?.data_ref());
                 if data.is_some_and(is_refused) {
+                    this.stream = None;
                     return Poll::Ready(Some(Err(Exhausted.into())));
                 }
                 return Poll::Ready(frame);
@@ -255,6 +270,79 @@ impl HttpBody for Body {
             hint.set_upper(upper.saturating_add(there));
         }
         hint
+    }
+}
+
+/// The body of a request on a connection. What is left of it when it is dropped is read and discarded, within limits: a client
+/// that is still sending reads its response after that, and would find the connection closed otherwise.
+pub(crate) struct Incoming<B>
+where
+    B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BodyError>,
+{
+    /// Nothing once it has ended.
+    body: Option<B>,
+}
+
+impl<B> Incoming<B>
+where
+    B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BodyError>,
+{
+    pub(crate) fn new(body: B) -> Self {
+        Self { body: Some(body) }
+    }
+}
+
+impl<B> HttpBody for Incoming<B>
+where
+    B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BodyError>,
+{
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let Some(body) = &mut self.body else {
+            return Poll::Ready(None);
+        };
+        let frame = ready!(Pin::new(body).poll_frame(cx));
+        if !matches!(frame, Some(Ok(_))) {
+            self.body = None;
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(HttpBody::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let body = self.body.as_ref();
+        body.map_or_else(|| SizeHint::with_exact(0), HttpBody::size_hint)
+    }
+}
+
+impl<B> Drop for Incoming<B>
+where
+    B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BodyError>,
+{
+    fn drop(&mut self) {
+        let Some(rest) = self.body.take().filter(|body| !body.is_end_stream()) else {
+            return;
+        };
+        // Without a runtime there is no connection either.
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        let mut rest = Limited::new(rest, DISCARDED);
+        runtime.spawn(timeout(LINGER, async move {
+            while let Some(Ok(_)) = rest.frame().await {}
+        }));
     }
 }
 

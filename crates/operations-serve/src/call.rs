@@ -1,4 +1,4 @@
-//! What doors want done: calls of operations, by whoever sent the request. The registry does them, or the host.
+//! Calls of operations for the doors, on behalf of a caller. The registry does them, or JavaScript.
 
 use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
@@ -10,14 +10,15 @@ use futures::future::Either;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, stream};
 use operations_core::access::enforce_access;
-use operations_core::byte_budget::{Held, exhausted};
+use operations_core::byte_budget::{Held, Share, exhausted, stream_exhausted};
 use operations_core::call::{OUTPUT_REFUSED, check_input, holds_bytes, timed_out};
 use operations_core::clock;
+use operations_core::envelope::ResponseEnvelope;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
-use operations_core::json::{Document, push_string};
+use operations_core::json::push_string;
 use operations_core::lock::{reading, writing};
 use operations_core::registry::{
-    Answer, Call, Context, Operation, Pieces, PiecesSlot, Registry, Route, Schema, Work,
+    Answer, BodyStream, BodyStreamSlot, Call, Context, Operation, Registry, Route, Schema, Work,
 };
 use operations_core::spec::{OperationSpec, OperationType};
 use serde_json::json;
@@ -26,42 +27,42 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::host::{Answers, Asking, Host, Wanted};
+use crate::client_channel::ClientChannel;
 use crate::identity::Caller;
-use crate::limits::{Place, Places};
-use crate::line::Line;
+use crate::js_bridge::{Expect, JsBridge, RequestOptions, Responses};
+use crate::limits::{ConcurrencyLimit, Permit};
 use crate::metrics::Metrics;
 use crate::options::Limits;
 use crate::upstream::AllowedHeaders;
 
-/// The operations that are served, and those who do them.
+/// The operations that are served, and what runs them.
 #[derive(Debug)]
 pub struct Calls {
     registry: Arc<Registry>,
-    host: Arc<Host>,
-    places: Arc<Places>,
-    /// Streams may never end, so they leave the permits of calls alone.
-    streams: Arc<Places>,
+    js: Arc<JsBridge>,
+    limit: Arc<ConcurrencyLimit>,
+    /// Streams may never end, so they have permits of their own.
+    streams: Arc<ConcurrencyLimit>,
     /// What became of calls.
     pub metrics: Metrics,
     /// What clients learn of the headers of upstream servers.
     pub headers: AllowedHeaders,
-    /// The only ones that are served; nothing for all.
+    /// The only ones that are served; `None` for all.
     shown: RwLock<Option<HashSet<String>>>,
-    /// Operations that are tools of the MCP door and nothing else: the host has them, and no registry.
+    /// Operations that are tools of the MCP door and nothing else: JavaScript has them, and no registry.
     tools: RwLock<HashMap<String, Arc<Operation>>>,
 }
 
-/// A call that somebody wants done.
+/// A call to be done.
 #[derive(Debug, Clone)]
 pub struct NewCall {
     /// What is called.
     pub operation: Arc<Operation>,
-    /// What it takes: JSON, which was looked at; nothing for `undefined`.
+    /// Its input: JSON that was checked; `None` for `undefined`.
     pub input: Option<String>,
     /// Who calls.
     pub caller: Arc<Caller>,
-    /// The name of the call. One that is taken is replaced.
+    /// The id of the call. One that is in use is replaced.
     pub request_id: Arc<str>,
     /// Unix milliseconds.
     pub deadline: Option<f64>,
@@ -69,37 +70,46 @@ pub struct NewCall {
     pub metadata: Option<String>,
     /// The trace that it belongs to: a JSON object ([`operations_core::trace`]).
     pub trace: Option<String>,
-    /// How it came, for those who watch: a JSON object.
+    /// How it arrived, for observers: a JSON object.
     pub via: Option<String>,
-    /// Where the host talks with whoever called.
-    pub line: Option<Line>,
+    /// Where JavaScript talks with the caller.
+    pub channel: Option<ClientChannel>,
     /// Whether a large result may be a file, which the door hands out.
     pub takes_files: bool,
-    /// Whether binary data may be handed on while it is still on its way.
+    /// Whether binary data may be passed on while it is still arriving.
     pub takes_pieces: bool,
     /// The call that makes this one, where the protocol can say so.
     pub parent_request_id: Option<String>,
-    /// What the bytes of its request are counted by.
+    /// The budget share that counts the bytes of its request.
     pub held: Option<Arc<Held>>,
 }
 
 /// What a subscription gives: envelopes, and an error as the last item.
-pub type Events = BoxStream<'static, Result<String, CallError>>;
+pub type Events = BoxStream<'static, Result<ResponseEnvelope, CallError>>;
+
+/// What a QUERY or a MUTATION gives.
+#[derive(Debug)]
+pub struct Done {
+    /// Has no data where that is still arriving.
+    pub envelope: ResponseEnvelope,
+    /// Binary data that is still arriving.
+    pub pieces: Option<BodyStream>,
+}
 
 impl Calls {
     /// The operations of a registry.
     #[must_use]
     pub fn new(
         registry: Arc<Registry>,
-        host: Arc<Host>,
+        js: Arc<JsBridge>,
         limits: &Limits,
         headers: AllowedHeaders,
     ) -> Self {
         Self {
             registry,
-            host,
-            places: Places::new(limits.clone()),
-            streams: Places::new(limits.of_streams()),
+            js,
+            limit: ConcurrencyLimit::new(limits.clone()),
+            streams: ConcurrencyLimit::new(limits.of_streams()),
             metrics: Metrics::default(),
             headers,
             shown: RwLock::default(),
@@ -112,7 +122,7 @@ impl Calls {
         *writing(&self.shown) = Some(ids);
     }
 
-    /// Has the MCP door offer these as well. The host does them.
+    /// Has the MCP door offer these as well. JavaScript does them.
     pub fn add_tools(&self, specs: Vec<OperationSpec>) {
         let mut tools = writing(&self.tools);
         tools.extend(specs.into_iter().map(|spec| {
@@ -170,72 +180,60 @@ impl Calls {
         *self.registry.revision().borrow()
     }
 
-    /// The same, for those who wait for a change.
+    /// The same, as a receiver to wait for changes.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.registry.revision()
     }
 
-    /// How many calls hold a place, and how many wait for one.
+    /// How many calls hold a permit, and how many wait for one.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
-        self.places.counts()
+        self.limit.counts()
     }
 
-    /// Calls a QUERY or a MUTATION: its envelope, as JSON. Dropping this ends the work.
+    /// Calls a QUERY or a MUTATION. Dropping this ends the work.
     ///
     /// # Errors
     ///
     /// As the operation has it; `TIMEOUT` at the deadline.
-    pub async fn call(&self, call: NewCall) -> Result<String, CallError> {
-        let (envelope, _) = self.call_in_pieces(call).await?;
-        Ok(envelope)
-    }
-
-    /// The same, for somebody who hands on binary data while it is on its way. The envelope has no data then.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Calls::call`].
-    pub async fn call_in_pieces(
-        &self,
-        call: NewCall,
-    ) -> Result<(String, Option<Pieces>), CallError> {
+    pub async fn call(&self, call: NewCall) -> Result<Done, CallError> {
         let id = call.operation.spec.id();
         let timed = self.metrics.call(&id);
-        let answer = self.answer(&id, &call).await;
-        let answer = answer.map_err(|error| shown(&self.headers, error));
-        timed.end(&answer);
-        answer
+        let done = self.dispatch(&id, &call).await;
+        let done = done.map_err(|error| shown(&self.headers, error));
+        timed.end(&done);
+        done
     }
 
-    async fn answer(
-        &self,
-        id: &str,
-        call: &NewCall,
-    ) -> Result<(String, Option<Pieces>), CallError> {
+    /// Has the registry or JavaScript do a call.
+    async fn dispatch(&self, id: &str, call: &NewCall) -> Result<Done, CallError> {
         let began = clock::now();
         call.check_input(id)?;
-        let place = self.place(id, call).await?;
+        let permit = self.permit(id, call).await?;
         // It may have waited for long.
         let is_full = |held: &Arc<Held>| !held.has_room_for_response();
         if call.held.as_ref().is_some_and(is_full) {
             return Err(exhausted("none"));
         }
-        let slot = call.takes_pieces.then(PiecesSlot::default);
-        // Boxed, so that calls of the host's do not carry its size about.
+        let slot = call.takes_pieces.then(BodyStreamSlot::default);
+        // Boxed, so that the futures of calls of JavaScript stay small.
         if self.may_be_native(id, call)
             && let Some(answer) = Box::pin(self.here(call, slot.as_ref())).await
         {
-            // A body that is on its way keeps the place of its call.
+            // A body that is on its way keeps the permit of its call.
             let pieces = slot.and_then(|slot| slot.take());
-            return answer.map(|answer| (answer, pieces.map(|pieces| pieces.holding(place))));
+            let pieces = pieces.map(|pieces| pieces.holding(permit));
+            return answer.map(|envelope| Done { envelope, pieces });
         }
-        let answers = self.ask(id, call, Wanted::One, place)?;
+        let answers = self.request(id, call, Expect::One, permit)?;
         let answer = in_time(id, call.deadline, answers.first()).await?;
-        let answer = answer.map(|answer| (answer, None));
-        answer.map_err(|error| match call.deadline {
-            // The host gives up at the deadline too, without a word, and its clock may be the faster one.
+        let done = answer.map(|text| Done {
+            envelope: text.into(),
+            pieces: None,
+        });
+        done.map_err(|error| match call.deadline {
+            // JavaScript stops at the deadline too, silently, and its clock may be faster.
             Some(deadline) if error.is(Code::Aborted) && is_due(deadline) => {
                 timed_out(id, deadline, Some(clock::now() - began))
             }
@@ -243,11 +241,11 @@ impl Calls {
         })
     }
 
-    /// Decides whether the caller may make a call, without making it. A rule of the program is evaluated by the host.
+    /// Decides whether the caller may make a call, without making it. A rule of the program is evaluated by JavaScript.
     ///
     /// # Errors
     ///
-    /// `ACCESS_DENIED` where the caller may not; other errors where the host could not decide.
+    /// `ACCESS_DENIED` where the caller may not; other errors where JavaScript could not decide.
     pub async fn authorize(&self, call: &NewCall) -> Result<(), CallError> {
         let spec = &call.operation.spec;
         let id = spec.id();
@@ -259,8 +257,8 @@ impl Calls {
             |request_id: &str| format!(r#"{{"authorize":{}}}"#, call.event(&id, request_id));
         let request_id = Uuid::new_v4().to_string().into();
         let answers = self
-            .host
-            .ask(&request_id, &id, Wanted::One, None, question)?;
+            .js
+            .request(&request_id, &id, Expect::One, None, question)?;
         in_time(&id, call.deadline, answers.first())
             .await?
             .map(drop)
@@ -273,15 +271,29 @@ impl Calls {
     /// When it cannot begin.
     pub async fn subscribe(&self, call: NewCall) -> Result<Events, CallError> {
         let mut timed = self.metrics.call(&call.operation.spec.id());
+        let share = call.share_of_streams();
         let opened = self.open(call).await;
         timed.ended(opened.as_ref().err());
-        let (events, place, cancel) = opened?;
-        let held = (place, cancel.drop_guard(), self.headers.clone(), timed);
-        let held = stream::unfold((events, held), |(mut events, mut held)| async move {
-            let next = events.next().await?;
-            let next = next.map_err(|error| shown(&held.2, error));
-            held.3.ended(next.as_ref().err());
-            Some((next, (events, held)))
+        let (events, permit, cancel) = opened?;
+        let held = (permit, cancel.drop_guard(), self.headers.clone(), timed);
+        let held = stream::unfold((Some(events), held), move |(events, mut held)| {
+            let share = share.clone();
+            async move {
+                let mut events = events?;
+                let next = events.next().await?;
+                // Their reader counts them from here on.
+                let has_room = |event: &ResponseEnvelope| {
+                    let held = share.map(|share| share.try_hold(event.text().len()).is_some());
+                    held.unwrap_or(true)
+                };
+                let next = match next {
+                    Ok(event) if !has_room(&event) => Err(stream_exhausted()),
+                    next => next.map_err(|error| shown(&held.2, error)),
+                };
+                held.3.ended(next.as_ref().err());
+                let events = next.is_ok().then_some(events);
+                Some((next, (events, held)))
+            }
         });
         Ok(held.boxed())
     }
@@ -289,23 +301,24 @@ impl Calls {
     async fn open(
         &self,
         call: NewCall,
-    ) -> Result<(Events, Option<Place>, CancellationToken), CallError> {
+    ) -> Result<(Events, Option<Permit>, CancellationToken), CallError> {
         let id = call.operation.spec.id();
         call.check_input(&id)?;
-        let place = self.stream_permit(&id, &call.caller).await?;
-        let share = call.held.as_ref().map(|held| held.share().of_streams());
+        let permit = self.stream_permit(&id, &call.caller).await?;
+        let share = call.share_of_streams();
         if share.is_some_and(|share| share.is_exhausted()) {
             return Err(exhausted("none"));
         }
         let cancel = CancellationToken::new();
-        let (events, place) = if self.may_be_native(&id, &call)
+        let (events, permit) = if self.may_be_native(&id, &call)
             && let Some(events) = self.stream_here(&call, &cancel)
         {
-            (events, place)
+            (events, permit)
         } else {
-            (self.ask(&id, &call, Wanted::Many, place)?.boxed(), None)
+            let answers = self.request(&id, &call, Expect::Many, permit)?;
+            (answers.map(|text| text.map(Into::into)).boxed(), None)
         };
-        Ok((events, place, cancel))
+        Ok((events, permit, cancel))
     }
 
     /// A permit for a stream. One that belongs to no operation has an empty one.
@@ -317,7 +330,7 @@ impl Calls {
         &self,
         operation_id: &str,
         caller: &Caller,
-    ) -> Result<Option<Place>, CallError> {
+    ) -> Result<Option<Permit>, CallError> {
         let permit = self.streams.enter(operation_id, caller.id()).await;
         permit.map_err(|_| {
             CallError::failed("Too many streams are open already. Close one, or try again later")
@@ -325,12 +338,12 @@ impl Calls {
         })
     }
 
-    /// Waits for a place, but no longer than to the deadline. Most calls need not wait, nor look at a clock.
-    async fn place(&self, id: &str, call: &NewCall) -> Result<Option<Place>, CallError> {
-        let mut entering = pin!(self.places.enter(id, call.caller.id()));
+    /// Waits for a permit, but no longer than to the deadline. Most calls need neither wait nor read the clock.
+    async fn permit(&self, id: &str, call: &NewCall) -> Result<Option<Permit>, CallError> {
+        let mut entering = pin!(self.limit.enter(id, call.caller.id()));
         let at_once = poll_fn(|cx| Poll::Ready(entering.as_mut().poll(cx)));
         match at_once.await {
-            Poll::Ready(place) => place,
+            Poll::Ready(permit) => permit,
             Poll::Pending => in_time(id, call.deadline, entering).await?,
         }
     }
@@ -357,36 +370,33 @@ impl Calls {
         self.metrics.write(text, limits, is_visible);
     }
 
-    /// Binary data is the host's to restore.
+    /// JavaScript restores binary data.
     fn may_be_native(&self, id: &str, call: &NewCall) -> bool {
         matches!(call.operation.work, Work::Native(_))
             && self.registry.is_native(id)
             && !call.input.as_deref().is_some_and(holds_bytes)
     }
 
-    /// Does a call here; nothing if only the host can. It goes on to its end when nobody waits any more, because it may have
-    /// somebody to tell that it was cancelled.
+    /// Does a call here; `None` if only JavaScript can. It goes on to its end when it is no longer waited for, because it may have
+    /// to pass on that it was cancelled.
     async fn here(
         &self,
         call: &NewCall,
-        slot: Option<&PiecesSlot>,
-    ) -> Option<Result<String, CallError>> {
+        slot: Option<&BodyStreamSlot>,
+    ) -> Option<Result<ResponseEnvelope, CallError>> {
         let cancel = CancellationToken::new();
         let _guard = cancel.clone().drop_guard();
         let registry = Arc::clone(&self.registry);
         let mut call = native_call(call, &cancel);
         call.context.pieces = slot.cloned();
-        // Not on the task of the connection: compiling a schema takes its time.
+        // Not on the task of the connection: compiling a schema takes long.
         let work = tokio::spawn(async move {
             match registry.route(call) {
                 Route::Host => None,
-                Route::Here(served) => {
-                    let answer = match served.answer() {
-                        Answer::One(answer) => Some(answer.await),
-                        Answer::Many(mut events) => events.next().await,
-                    };
-                    answer.map(|answer| answer.and_then(as_by_the_host))
-                }
+                Route::Here(served) => match served.answer() {
+                    Answer::One(answer) => Some(answer.await),
+                    Answer::Many(mut events) => events.next().await,
+                },
             }
         });
         match work.await {
@@ -403,30 +413,31 @@ impl Calls {
             Route::Host => None,
             Route::Here(served) => Some(match served.answer() {
                 Answer::One(answer) => stream::once(answer).boxed(),
-                Answer::Many(events) => {
-                    let events = events.map(|answer| answer.and_then(as_by_the_host));
-                    events.boxed()
-                }
+                Answer::Many(events) => events,
             }),
         }
     }
 
-    fn ask(
+    fn request(
         &self,
         id: &str,
         call: &NewCall,
-        wanted: Wanted,
-        place: Option<Place>,
-    ) -> Result<Answers, CallError> {
-        let asking = Asking {
+        expect: Expect,
+        permit: Option<Permit>,
+    ) -> Result<Responses, CallError> {
+        let asking = RequestOptions {
             preferred: &call.request_id,
             about: id,
-            wanted,
-            place,
-            line: call.line.clone(),
+            expect,
+            permit,
+            channel: call.channel.clone(),
+            bytes: match expect {
+                Expect::One => None,
+                Expect::Many => call.share_of_streams(),
+            },
         };
-        self.host
-            .ask_about(asking, |request_id| call.event(id, request_id))
+        self.js
+            .request_with(asking, |request_id| call.event(id, request_id))
     }
 }
 
@@ -436,16 +447,6 @@ fn shown(headers: &AllowedHeaders, error: CallError) -> CallError {
         return CallError::unknown(error.message).with_details(json!({ "delivery": "done" }));
     }
     headers.in_error(error)
-}
-
-/// An envelope as the host would have written it: clients get the same bytes, whoever answers.
-fn as_by_the_host(envelope: String) -> Result<String, CallError> {
-    match Document::parse(envelope) {
-        Ok(envelope) => Ok(envelope.root().stringify()),
-        Err(why) => Err(CallError::unknown(format!(
-            "The answer cannot be read: {why}"
-        ))),
-    }
 }
 
 fn native_call(call: &NewCall, cancel: &CancellationToken) -> Call {
@@ -466,6 +467,7 @@ fn native_call(call: &NewCall, cancel: &CancellationToken) -> Call {
             takes_files: call.takes_files,
             target: None,
             pieces: None,
+            bytes: call.share_of_streams(),
         },
     }
 }
@@ -475,6 +477,12 @@ impl NewCall {
     #[must_use]
     pub fn is_subscription(&self) -> bool {
         self.operation.spec.operation_type == OperationType::Subscription
+    }
+
+    /// The budget share that counts events for its caller.
+    fn share_of_streams(&self) -> Option<Arc<Share>> {
+        let held = self.held.as_ref().filter(|_| self.is_subscription());
+        held.map(|held| held.share().of_streams())
     }
 
     /// Refuses what would change on its way to the handler.
@@ -512,7 +520,7 @@ impl NewCall {
         add("deadline", deadline.as_deref());
         add(
             "client",
-            self.line.as_ref().map(|line| line.offers.as_str()),
+            self.channel.as_ref().map(|channel| channel.offers.as_str()),
         );
         if self.takes_files {
             event.push_str(",\"files\":true");
@@ -527,7 +535,7 @@ fn is_due(deadline: f64) -> bool {
     clock::now() + 1.0 >= deadline
 }
 
-/// Waits, but no longer than to the deadline. No `async fn`: that would have room for the work twice.
+/// Waits, but no longer than to the deadline. No `async fn`: its future would hold the work twice.
 fn in_time<T>(
     id: &str,
     deadline: Option<f64>,

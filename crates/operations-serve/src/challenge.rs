@@ -1,4 +1,4 @@
-//! What a client that is not let in is told about getting in: `WWW-Authenticate`, and the metadata of a protected resource
+//! How a client that is not let in can get in: `WWW-Authenticate`, and the metadata of a protected resource
 //! (RFC 9728).
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
@@ -36,7 +36,7 @@ impl OAuth {
     #[must_use]
     pub fn metadata(&self, path: &str) -> Option<Response<Body>> {
         let below = path.strip_prefix(WELL_KNOWN)?;
-        // Clients look at the place for the path that they use, and then at the root.
+        // Clients try the address for the path that they use, and then at the root.
         if !below.is_empty() && !below.starts_with('/') {
             return None;
         }

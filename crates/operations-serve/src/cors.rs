@@ -1,5 +1,5 @@
 //! Pages of other origins: what their browsers want to know before they let them read an answer. Which origins may call at
-//! all is decided before ([`crate::allowed`]).
+//! all is decided before ([`crate::origin_check`]).
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
@@ -22,7 +22,7 @@ pub struct Cors {
 }
 
 impl Cors {
-    /// The answer to a browser that asks before it sends; nothing if this is no such request.
+    /// The answer to a browser that asks before it sends; `None` if this is no such request.
     #[must_use]
     pub fn preflight(head: &Parts) -> Option<Response<Body>> {
         let asks = head.method == Method::OPTIONS

@@ -1,4 +1,4 @@
-//! Requests that the host brings: it has a server of its own, and a function that takes a request and gives an answer. Bodies
+//! Requests that JavaScript brings: it has a server of its own, and a function that takes a request and gives an answer. Bodies
 //! cross piece by piece, in both directions, and neither side gets further ahead than the other can follow.
 
 use std::sync::{Arc, Mutex};
@@ -29,7 +29,7 @@ use crate::standard_streams;
 /// Pieces of a request that wait to be read.
 const WAITING_PIECES: usize = 4;
 
-/// A service that the host brings requests to.
+/// A service that JavaScript brings requests to.
 #[derive(Debug, Clone)]
 pub struct Embedded {
     service: Service,
@@ -65,7 +65,7 @@ impl Embedded {
         }
     }
 
-    /// Talks with whoever started the program, over standard input and output, until they are gone or it is closed.
+    /// Talks with the program's parent process, over standard input and output, until that is gone or this is closed.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl Embedded {
         standard_streams::converse(shared, caller, &self.kill).await
     }
 
-    /// Ends streams, waits for what is under way, but no longer than this, and ends the rest.
+    /// Ends streams, waits for what is running, but no longer than this, and ends the rest.
     pub async fn close(&self, drain: Duration) {
         self.service.shared().closing.cancel();
         self.tasks.close();
@@ -93,7 +93,7 @@ type Piece = Result<Bytes, BodyError>;
 #[derive(Debug)]
 pub struct Exchange {
     service: Service,
-    /// Nobody waits for it any more.
+    /// It is not waited for any more.
     gone: CancellationToken,
     feed: Mutex<Option<mpsc::Sender<Piece>>>,
     pieces: Mutex<Option<mpsc::Receiver<Piece>>>,
@@ -125,7 +125,7 @@ pub enum Incoming {
     Pieces,
 }
 
-/// What those get who come too late.
+/// The error for a request that comes too late.
 fn closing() -> Response<Body> {
     let error = CallError::failed("This server is closing and takes no new requests")
         .with_details(json!({ "reason": "closing", "delivery": "none" }));
@@ -272,11 +272,11 @@ impl Exchange {
         }
     }
 
-    /// Nobody waits for the answer, or for more of it.
+    /// The response, or the rest of it, is not wanted any more.
     pub fn cancel(&self) {
         self.gone.cancel();
         self.end(false);
-        // Whoever reads it lets it go.
+        // Its reader releases it.
         if let Ok(mut answer) = self.answer.try_lock() {
             *answer = None;
         }

@@ -1,4 +1,4 @@
-//! What a failed call is in the terms of HTTP: a status, and what may be told.
+//! What a failed call is in the terms of HTTP: a status, and what the client may see.
 
 use http::StatusCode;
 pub use operations_core::call::may_have_run;
@@ -38,11 +38,15 @@ pub fn outcome_among(error: &CallError, declared: &[DeclaredError], has_identity
     let status = if error.is(Code::OperationNotFound) {
         StatusCode::NOT_FOUND
     } else if error.is(Code::AccessDenied) {
-        if has_identity {
+        if has_identity || is_not_approved(error) {
             StatusCode::FORBIDDEN
         } else {
             StatusCode::UNAUTHORIZED
         }
+    } else if approval(error).is_some() {
+        StatusCode::ACCEPTED
+    } else if error.is(Code::ValidationError) && word(error) == Some("decided") {
+        StatusCode::CONFLICT
     } else if error.is(Code::ValidationError) {
         // An output that is not as declared is nothing that the caller could correct.
         match refused_source(error) {
@@ -56,6 +60,8 @@ pub fn outcome_among(error: &CallError, declared: &[DeclaredError], has_identity
         return Outcome::Closed;
     } else if let Some(refused) = refused(error) {
         refused.status()
+    } else if error.is(Code::ExecutionError) && reason(error) == Some(Reason::Overloaded) {
+        StatusCode::SERVICE_UNAVAILABLE
     } else if error.is(Code::ExecutionError) && detail(error, "/delivery").is_some() {
         // It was about a call that left the process.
         relayed(error).unwrap_or(StatusCode::BAD_GATEWAY)
@@ -91,14 +97,35 @@ impl Refused {
     }
 }
 
+/// The request for an approval that a call was not made for.
+#[must_use]
+pub fn approval(error: &CallError) -> Option<&Value> {
+    let approval = detail(error, "/approval")?;
+    (error.code == "APPROVAL_REQUIRED" && approval.get("id")?.is_string()).then_some(approval)
+}
+
+/// Whether a person, or what decides in place of one, did not want the call. Another token would not change that.
+#[must_use]
+pub fn is_not_approved(error: &CallError) -> bool {
+    error.is(Code::AccessDenied) && word(error) == Some("not-approved")
+}
+
+fn word(error: &CallError) -> Option<&str> {
+    detail(error, "/reason").and_then(Value::as_str)
+}
+
+fn reason(error: &CallError) -> Option<Reason> {
+    let word = word(error)?;
+    let reasons = [Reason::Overloaded, Reason::RateLimited, Reason::CircuitOpen];
+    reasons.into_iter().find(|reason| reason.as_str() == word)
+}
+
 /// Whether a call was not made because of a limit.
 #[must_use]
 pub fn refused(error: &CallError) -> Option<Refused> {
-    let word = detail(error, "/reason").and_then(Value::as_str)?;
-    let reasons = [Reason::Overloaded, Reason::RateLimited, Reason::CircuitOpen];
-    let reason = reasons.into_iter().find(|reason| reason.as_str() == word)?;
+    let reason = reason(error)?;
     let is_untouched = detail(error, "/delivery").and_then(Value::as_str) == Some("none");
-    // Where nobody knows, a second is what a client can try.
+    // Where the time is unknown, a client can try after a second.
     let wait = detail(error, "/retryAfter").and_then(Value::as_u64);
     let retry_after = wait.unwrap_or(1).div_ceil(1_000).max(1);
     is_untouched.then_some(Refused {
@@ -185,6 +212,19 @@ mod tests {
             ("OPERATION_NOT_FOUND", json!({}), false, 404),
             ("ACCESS_DENIED", json!({}), false, 401),
             ("ACCESS_DENIED", json!({}), true, 403),
+            (
+                "ACCESS_DENIED",
+                json!({ "reason": "not-approved" }),
+                false,
+                403,
+            ),
+            (
+                "APPROVAL_REQUIRED",
+                json!({ "approval": { "id": "a" } }),
+                false,
+                202,
+            ),
+            ("APPROVAL_REQUIRED", json!({ "approval": {} }), true, 500),
             ("VALIDATION_ERROR", json!({}), true, 400),
             (
                 "VALIDATION_ERROR",
@@ -209,6 +249,12 @@ mod tests {
             (
                 "EXECUTION_ERROR",
                 json!({ "reason": "overloaded", "delivery": "none" }),
+                true,
+                503,
+            ),
+            (
+                "EXECUTION_ERROR",
+                json!({ "reason": "overloaded", "delivery": "unknown" }),
                 true,
                 503,
             ),

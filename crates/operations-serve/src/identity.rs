@@ -1,10 +1,12 @@
-//! Who calls. No header is believed unless somebody was named who can tell: a list of tokens, or the host. Without
-//! that, everybody is nobody.
+//! Who calls. No header is believed unless authentication is configured: a list of tokens, issuers of tokens, or a function, which
+//! are asked in this order. Without that, every caller is anonymous.
 
-mod kept;
+mod cache;
+mod issuer_keys;
+mod jwt;
+mod keys;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use http::HeaderMap;
@@ -21,8 +23,10 @@ use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::host::{Host, Wanted};
-use kept::Kept;
+use crate::js_bridge::{Expect, JsBridge};
+use cache::IdentityCache;
+use jwt::Jwt;
+pub use jwt::{ClaimNames, JwtOptions};
 
 /// In milliseconds.
 const MINUTE: f64 = 60_000.0;
@@ -33,19 +37,21 @@ pub fn identity_deadline() -> f64 {
     clock::now() + MINUTE
 }
 
-/// Whoever sent a request.
+/// The sender of a request.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {
     /// Who it is, where that is known.
     pub identity: Option<Identity>,
-    /// The same as JSON, with whatever else the host knows of them.
+    /// The same as JSON, with whatever else JavaScript knows of them.
     pub text: Option<String>,
-    /// When the host is to be asked again, in Unix milliseconds.
+    /// When the identity is to be checked again, in Unix milliseconds.
     pub until: Option<f64>,
+    /// When the token expires and streams end, in Unix milliseconds.
+    pub expires: Option<f64>,
 }
 
 impl Caller {
-    /// What callers are told apart by; those without an identity are one.
+    /// The key of a caller; those without an identity share one.
     #[must_use]
     pub fn id(&self) -> &str {
         self.identity
@@ -63,7 +69,7 @@ impl Caller {
         let identity: Identity = serde_json::from_str(text).map_err(|error| {
             CallError::invalid(format!("serve: an identity cannot be used: {error}"))
         })?;
-        // Callers are told apart by it, and those without an identity have this one.
+        // It is the key of a caller, and the empty one is that of anonymous callers.
         if identity.id.is_empty() {
             let message = "serve: an identity cannot be used: its id must not be empty";
             return Err(CallError::invalid(message));
@@ -72,18 +78,22 @@ impl Caller {
             identity: Some(identity),
             text: Some(text.to_owned()),
             until: None,
+            expires: None,
         })
     }
 }
 
-/// What is told about who can tell who calls, as JSON.
+/// How callers are identified, as JSON.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IdentityOptions {
     /// Tokens and whose they are.
     #[serde(default)]
     pub tokens: Option<Vec<(String, Value)>>,
-    /// Whether the host is to be asked.
+    /// Issuers whose tokens are accepted.
+    #[serde(default)]
+    pub jwt: Vec<JwtOptions>,
+    /// Whether JavaScript is to be asked.
     #[serde(default)]
     pub identify: bool,
     /// Whether callers without an identity are let in.
@@ -91,27 +101,14 @@ pub struct IdentityOptions {
     pub anonymous: bool,
 }
 
-/// Those who can tell who calls.
+/// Identifies callers.
+#[derive(Debug)]
 pub struct Identities {
-    how: How,
-}
-
-enum How {
-    /// Nobody can.
-    Nobody,
     /// By the digests of tokens: how long a comparison takes says nothing about them.
-    Tokens(HashMap<[u8; 32], Arc<Caller>>),
-    Host(Mutex<Kept>),
-}
-
-impl fmt::Debug for Identities {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.how {
-            How::Nobody => "Nobody",
-            How::Tokens(_) => "Tokens",
-            How::Host(_) => "Host",
-        })
-    }
+    tokens: Option<HashMap<[u8; 32], Arc<Caller>>>,
+    jwt: Option<Jwt>,
+    /// What JavaScript has answered, where it is asked.
+    identify: Option<Mutex<IdentityCache>>,
 }
 
 /// Why it is not known who calls.
@@ -119,11 +116,15 @@ impl fmt::Debug for Identities {
 pub enum Unknown {
     /// What the client shows is not valid (any more).
     Invalid(CallError),
-    /// It could not be found out.
+    /// The same; this is why, for the log.
+    Refused(String),
+    /// It cannot be found out now; this is why, for the log.
+    Unavailable(String),
+    /// Identification failed.
     Failed(CallError),
 }
 
-/// What the host answers.
+/// What JavaScript answers.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Identified {
@@ -132,7 +133,7 @@ struct Identified {
     /// For how long this holds, in milliseconds.
     #[serde(default)]
     max_age: Option<f64>,
-    /// What the host has looked at to find out: names of headers, `:method`, `:url`.
+    /// What JavaScript has looked at to find out: names of headers, `:method`, `:url`.
     looked_at: Vec<String>,
 }
 
@@ -143,65 +144,100 @@ impl Identities {
     ///
     /// When they hold what is no identity.
     pub fn new(options: &IdentityOptions) -> Result<Self, CallError> {
-        let how = if let Some(tokens) = &options.tokens {
+        let tokens = options.tokens.as_ref().map(|tokens| {
             let known = tokens.iter().map(|(token, identity)| {
                 let caller = Caller::of(&identity.to_string())?;
                 Ok((Sha256::digest(token).into(), Arc::new(caller)))
             });
-            How::Tokens(known.collect::<Result<_, CallError>>()?)
-        } else if options.identify {
-            How::Host(Mutex::default())
-        } else {
-            How::Nobody
-        };
-        Ok(Self { how })
+            known.collect::<Result<_, CallError>>()
+        });
+        let jwt = (!options.jwt.is_empty()).then(|| Jwt::new(&options.jwt));
+        Ok(Self {
+            tokens: tokens.transpose()?,
+            jwt: jwt.transpose()?,
+            identify: options.identify.then(Mutex::default),
+        })
     }
 
-    /// Whether there is somebody who can tell.
+    /// Whether callers can be identified.
     #[must_use]
-    pub fn can_tell(&self) -> bool {
-        !matches!(self.how, How::Nobody)
+    pub fn is_configured(&self) -> bool {
+        self.tokens.is_some() || self.jwt.is_some() || self.identify.is_some()
     }
 
     /// Who sent a request. `deadline` is when that must be known, in Unix milliseconds.
     ///
     /// # Errors
     ///
-    /// When it cannot be told, or the client shows what is not valid.
+    /// When it cannot be found out, or the client's credentials are not valid.
     pub async fn of(
         &self,
         head: &Parts,
-        host: &Arc<Host>,
+        js: &Arc<JsBridge>,
         deadline: f64,
     ) -> Result<Arc<Caller>, Unknown> {
-        match &self.how {
-            How::Nobody => Ok(Arc::default()),
-            How::Tokens(known) => match bearer(&head.headers) {
-                Bearer::None => Ok(Arc::default()),
-                Bearer::Token(token) => {
-                    let digest: [u8; 32] = Sha256::digest(token).into();
-                    known.get(&digest).map(Arc::clone).ok_or_else(invalid)
+        let bearer = bearer(&head.headers);
+        if let Bearer::Token(token) = bearer {
+            if let Some(known) = &self.tokens {
+                let digest: [u8; 32] = Sha256::digest(token).into();
+                if let Some(caller) = known.get(&digest) {
+                    return Ok(Arc::clone(caller));
                 }
-                Bearer::Odd => Err(invalid()),
-            },
-            How::Host(kept) => {
-                let found = locked(kept).find(head, clock::now());
-                if let Some(caller) = found {
-                    return Ok(caller);
-                }
-                ask(kept, head, host, deadline).await
+            }
+            if let Some(jwt) = &self.jwt
+                && let Some(caller) = jwt.caller(token, js, deadline).await?
+            {
+                return Ok(caller);
             }
         }
+        let Some(cache) = &self.identify else {
+            return match bearer {
+                Bearer::Token(_) | Bearer::Odd if self.is_configured() => Err(invalid()),
+                _ => Ok(Arc::default()),
+            };
+        };
+        let found = locked(cache).find(head, clock::now());
+        if let Some(caller) = found {
+            return Ok(caller);
+        }
+        ask(cache, head, js, deadline).await
     }
 }
 
 async fn ask(
-    kept: &Mutex<Kept>,
+    cache: &Mutex<IdentityCache>,
     head: &Parts,
-    host: &Arc<Host>,
+    js: &Arc<JsBridge>,
     deadline: f64,
 ) -> Result<Arc<Caller>, Unknown> {
     let id: Arc<str> = Uuid::new_v4().to_string().into();
+    let answer = answer_of_js(js, &id, "identify", deadline, || question(head)).await?;
+    let identified: Identified = serde_json::from_str(&answer)
+        .map_err(|error| Unknown::Failed(CallError::new(Code::UnknownError, error.to_string())))?;
+    let mut caller = match &identified.identity {
+        None => Caller::default(),
+        Some(identity) => Caller::of(identity.get()).map_err(Unknown::Failed)?,
+    };
+    let now = clock::now();
+    // What is not kept is asked for at each request. A connection to the hub has only one: it is checked once a minute.
+    let max_age = identified.max_age.filter(|max_age| *max_age > 0.0);
+    caller.until = identified.max_age.map(|_| now + max_age.unwrap_or(MINUTE));
+    let caller = Arc::new(caller);
+    if let Some(until) = caller.until.filter(|_| max_age.is_some()) {
+        let mut cache = locked(cache);
+        cache.keep(head, identified.looked_at, &caller, now, until);
+    }
+    Ok(caller)
+}
+
+/// What JavaScript answers, in time.
+async fn answer_of_js(
+    js: &Arc<JsBridge>,
+    id: &Arc<str>,
+    about: &str,
+    deadline: f64,
+    question: impl FnOnce() -> String,
+) -> Result<String, Unknown> {
     let failed = |error: CallError| {
         if error.is(Code::AccessDenied) {
             Unknown::Invalid(error)
@@ -209,37 +245,21 @@ async fn ask(
             Unknown::Failed(error)
         }
     };
-    let answers = host
-        .ask(&id, "identify", Wanted::One, None, |_| question(head))
+    let answers = js
+        .request(id, about, Expect::One, None, |_| question())
         .map_err(failed)?;
-    let answer = timeout(clock::until(deadline), answers.first())
-        .await
+    let answer = timeout(clock::until(deadline), answers.first()).await;
+    answer
         .map_err(|_| {
-            let message = "It took too long to find out who calls";
+            let message = "Identifying the caller took too long";
             Unknown::Failed(
                 CallError::new(Code::Timeout, message).with_details(json!({ "delivery": "none" })),
             )
         })?
-        .map_err(failed)?;
-    let told: Identified = serde_json::from_str(&answer)
-        .map_err(|error| Unknown::Failed(CallError::new(Code::UnknownError, error.to_string())))?;
-    let mut caller = match &told.identity {
-        None => Caller::default(),
-        Some(identity) => Caller::of(identity.get()).map_err(Unknown::Failed)?,
-    };
-    let now = clock::now();
-    // What is not kept is asked for at each request. A connection to the hub has only one: it is checked once a minute.
-    let max_age = told.max_age.filter(|max_age| *max_age > 0.0);
-    caller.until = told.max_age.map(|_| now + max_age.unwrap_or(MINUTE));
-    let caller = Arc::new(caller);
-    if let Some(until) = caller.until.filter(|_| max_age.is_some()) {
-        let mut kept = locked(kept);
-        kept.keep(head, told.looked_at, &caller, now, until);
-    }
-    Ok(caller)
+        .map_err(failed)
 }
 
-/// What the host is asked, as JSON.
+/// What JavaScript is asked, as JSON.
 fn question(head: &Parts) -> String {
     let headers: Vec<(&str, String)> = head
         .headers
@@ -291,7 +311,11 @@ fn bearer(headers: &HeaderMap) -> Bearer<'_> {
 }
 
 fn invalid() -> Unknown {
+    Unknown::Invalid(not_valid())
+}
+
+/// All that a caller reads about a token.
+pub(crate) fn not_valid() -> CallError {
     let message = "The token is not valid here";
-    let error = CallError::new(Code::AccessDenied, message);
-    Unknown::Invalid(error.with_details(json!({ "delivery": "none" })))
+    CallError::new(Code::AccessDenied, message).with_details(json!({ "delivery": "none" }))
 }

@@ -1,6 +1,6 @@
-//! How many calls are worked on at a time. Above a limit a call waits; beyond that it is refused. Callers wait in lines of their
-//! own, which take turns; where all waiting places are taken, the last of the longest line makes room. The rules are those of
-//! `facade/call/places.ts`.
+//! How many calls are worked on at a time. Above a limit a call waits; beyond that it is refused. Callers wait in queues of their
+//! own, which take turns; when too many wait in all, the last of the longest queue is refused. The rules are those of
+//! `facade/call/admission-queue.ts`.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -10,14 +10,14 @@ use operations_core::error::CallError;
 use operations_core::lock::locked;
 use tokio::sync::oneshot;
 
-use crate::host::overloaded;
+use crate::js_bridge::overloaded;
 use crate::options::Limits;
 
 const DEFAULT_QUEUE: usize = 1024;
 
-/// Places, and who has them.
+/// The limit, and the permits that are taken.
 #[derive(Debug)]
-pub struct Places {
+pub struct ConcurrencyLimit {
     limits: Limits,
     state: Mutex<State>,
 }
@@ -28,9 +28,9 @@ struct State {
     by_operation: HashMap<String, usize>,
     by_caller: HashMap<String, usize>,
     /// Those who wait, by caller, in the order of the callers' turns.
-    lines: IndexMap<String, VecDeque<Waiting>>,
+    queues: IndexMap<String, VecDeque<Waiting>>,
     waiting: usize,
-    /// Those who have a place.
+    /// The tickets of those that hold a permit.
     holding: HashSet<u64>,
     last_ticket: u64,
 }
@@ -39,20 +39,20 @@ struct State {
 struct Waiting {
     ticket: u64,
     operation: String,
-    /// Told whether it may begin.
+    /// Gets whether it may begin.
     begin: oneshot::Sender<bool>,
 }
 
-/// A place, or the wish for one. It is given back when this is dropped.
+/// A permit, or a place in the queue for one. Dropping it releases it.
 #[derive(Debug)]
-pub struct Place {
-    places: Arc<Places>,
+pub struct Permit {
+    limit: Arc<ConcurrencyLimit>,
     ticket: u64,
     operation: String,
     caller: String,
 }
 
-impl Places {
+impl ConcurrencyLimit {
     /// As many as these limits allow.
     #[must_use]
     pub fn new(limits: Limits) -> Arc<Self> {
@@ -69,7 +69,7 @@ impl Places {
             && limits.per_caller.is_none()
     }
 
-    /// A place, when there is one; nothing where there are no limits. What belongs to no operation has an empty one.
+    /// Waits for a permit; `None` where there are no limits. `operation` is empty for what belongs to no operation.
     ///
     /// # Errors
     ///
@@ -78,47 +78,47 @@ impl Places {
         self: &Arc<Self>,
         operation: &str,
         caller: &str,
-    ) -> Result<Option<Place>, CallError> {
+    ) -> Result<Option<Permit>, CallError> {
         if self.is_unlimited() {
             return Ok(None);
         }
-        let (place, granted) = self.queue_up(operation, caller)?;
+        let (permit, granted) = self.admit(operation, caller)?;
         let may_begin = match granted {
-            // Whoever waits is in a line until they are told.
+            // Until then it is in a queue.
             Some(granted) => granted.await.unwrap_or(false),
             None => true,
         };
         may_begin
-            .then_some(Some(place))
+            .then_some(Some(permit))
             .ok_or_else(|| overloaded(operation))
     }
 
-    fn queue_up(
+    fn admit(
         self: &Arc<Self>,
         operation: &str,
         caller: &str,
-    ) -> Result<(Place, Option<oneshot::Receiver<bool>>), CallError> {
+    ) -> Result<(Permit, Option<oneshot::Receiver<bool>>), CallError> {
         let mut state = locked(&self.state);
         state.last_ticket += 1;
-        let place = |ticket| Place {
-            places: Arc::clone(self),
+        let permit = |ticket| Permit {
+            limit: Arc::clone(self),
             ticket,
             operation: operation.to_owned(),
             caller: caller.to_owned(),
         };
         let ticket = state.last_ticket;
-        if self.has_place(&state, operation, caller) {
+        if self.has_room(&state, operation, caller) {
             state.take(ticket, operation, caller);
-            return Ok((place(ticket), None));
+            return Ok((permit(ticket), None));
         }
         if state.waiting >= self.limits.queue.unwrap_or(DEFAULT_QUEUE) {
-            let in_the_way = state.in_the_way_of(caller);
-            let in_the_way = in_the_way.ok_or_else(|| overloaded(operation))?;
-            // If nobody waits for it any more, nothing is lost.
-            let _ = in_the_way.begin.send(false);
+            let evicted = state.evict_for(caller);
+            let evicted = evicted.ok_or_else(|| overloaded(operation))?;
+            // If the receiver is gone, nothing is lost.
+            let _ = evicted.begin.send(false);
         }
         let (begin, granted) = oneshot::channel();
-        state.line_up(
+        state.enqueue(
             caller,
             Waiting {
                 ticket,
@@ -126,10 +126,10 @@ impl Places {
                 begin,
             },
         );
-        Ok((place(ticket), Some(granted)))
+        Ok((permit(ticket), Some(granted)))
     }
 
-    fn has_place(&self, state: &State, operation: &str, caller: &str) -> bool {
+    fn has_room(&self, state: &State, operation: &str, caller: &str) -> bool {
         let is_below = |count: usize, limit: Option<usize>| limit.is_none_or(|limit| count < limit);
         let count = |counts: &HashMap<String, usize>, key| counts.get(key).copied().unwrap_or(0);
         is_below(state.taken, self.limits.concurrency)
@@ -141,21 +141,21 @@ impl Places {
             && is_below(count(&state.by_caller, caller), self.limits.per_caller)
     }
 
-    /// Takes out the next who has a place: callers take turns, and each has its own calls in their order.
+    /// Takes out the next that there is room for: callers take turns, and each has its own calls in their order.
     fn next(&self, state: &mut State) -> Option<(String, Waiting)> {
-        let (caller, at) = state.lines.iter().find_map(|(caller, line)| {
-            let mut line = line.iter();
-            let at = line.position(|each| self.has_place(state, &each.operation, caller))?;
+        let (caller, at) = state.queues.iter().find_map(|(caller, queue)| {
+            let mut queue = queue.iter();
+            let at = queue.position(|each| self.has_room(state, &each.operation, caller))?;
             Some((caller.clone(), at))
         })?;
         let next = state.take_out(&caller, at)?;
-        if let Some(rest) = state.lines.shift_remove(&caller) {
-            state.lines.insert(caller.clone(), rest);
+        if let Some(rest) = state.queues.shift_remove(&caller) {
+            state.queues.insert(caller.clone(), rest);
         }
         Some((caller, next))
     }
 
-    /// How many hold a place, and how many wait.
+    /// How many hold a permit, and how many wait.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         let state = locked(&self.state);
@@ -171,34 +171,34 @@ impl State {
         *self.by_caller.entry(caller.to_owned()).or_default() += 1;
     }
 
-    fn line_up(&mut self, caller: &str, waiting: Waiting) {
-        let line = self.lines.entry(caller.to_owned()).or_default();
-        line.push_back(waiting);
+    fn enqueue(&mut self, caller: &str, waiting: Waiting) {
+        let queue = self.queues.entry(caller.to_owned()).or_default();
+        queue.push_back(waiting);
         self.waiting += 1;
     }
 
-    /// Takes one out of its line.
+    /// Takes one out of its queue.
     fn take_out(&mut self, caller: &str, at: usize) -> Option<Waiting> {
-        let line = self.lines.get_mut(caller)?;
-        let waiting = line.remove(at)?;
-        if line.is_empty() {
-            self.lines.shift_remove(caller);
+        let queue = self.queues.get_mut(caller)?;
+        let waiting = queue.remove(at)?;
+        if queue.is_empty() {
+            self.queues.shift_remove(caller);
         }
         self.waiting -= 1;
         Some(waiting)
     }
 
-    /// Where there is no room for one more: takes out the last of the longest line, if that is longer than the caller's own will
+    /// Where there is no room for one more: takes out the last of the longest queue, if that is longer than the caller's own will
     /// be. Otherwise a caller could keep all others out by waiting often enough.
-    fn in_the_way_of(&mut self, caller: &str) -> Option<Waiting> {
-        let own = self.lines.get(caller).map_or(0, VecDeque::len);
-        let newest = |line: &VecDeque<Waiting>| line.back().map(|last| last.ticket);
-        let lines = self.lines.iter();
-        let (longest, line) = lines.max_by_key(|(_, line)| (line.len(), newest(line)))?;
-        if line.len() <= own + 1 {
+    fn evict_for(&mut self, caller: &str) -> Option<Waiting> {
+        let own = self.queues.get(caller).map_or(0, VecDeque::len);
+        let newest = |queue: &VecDeque<Waiting>| queue.back().map(|last| last.ticket);
+        let queues = self.queues.iter();
+        let (longest, queue) = queues.max_by_key(|(_, queue)| (queue.len(), newest(queue)))?;
+        if queue.len() <= own + 1 {
             return None;
         }
-        let (longest, last) = (longest.clone(), line.len() - 1);
+        let (longest, last) = (longest.clone(), queue.len() - 1);
         self.take_out(&longest, last)
     }
 }
@@ -212,14 +212,15 @@ fn release(counts: &mut HashMap<String, usize>, key: &str) {
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
-        let places = &self.places;
-        let mut state = locked(&places.state);
+        let limit = &self.limit;
+        let mut state = locked(&limit.state);
         if !state.holding.remove(&self.ticket) {
             // It waits still, or was refused.
-            let line = state.lines.get(&self.caller);
-            let at = line.and_then(|line| line.iter().position(|each| each.ticket == self.ticket));
+            let queue = state.queues.get(&self.caller);
+            let at =
+                queue.and_then(|queue| queue.iter().position(|each| each.ticket == self.ticket));
             if let Some(at) = at {
                 state.take_out(&self.caller, at);
             }
@@ -228,11 +229,11 @@ impl Drop for Place {
         state.taken -= 1;
         release(&mut state.by_operation, &self.operation);
         release(&mut state.by_caller, &self.caller);
-        // All that have a place now: one operation's or caller's queue does not keep the others waiting, and
-        // where there is more than one limit, one place can be what several waited for.
-        while let Some((caller, next)) = places.next(&mut state) {
+        // All that there is room for now: one operation's or caller's queue does not keep the others waiting, and
+        // where there is more than one limit, one permit can be what several waited for.
+        while let Some((caller, next)) = limit.next(&mut state) {
             state.take(next.ticket, &next.operation, &caller);
-            // If nobody waits for it any more, their place is given back as this one is.
+            // If the receiver is gone, its permit is released as this one is.
             let _ = next.begin.send(true);
         }
     }
@@ -248,8 +249,12 @@ mod tests {
 
     use super::*;
 
-    fn places(concurrency: usize, per_operation: Option<usize>, queue: usize) -> Arc<Places> {
-        Places::new(Limits {
+    fn limit(
+        concurrency: usize,
+        per_operation: Option<usize>,
+        queue: usize,
+    ) -> Arc<ConcurrencyLimit> {
+        ConcurrencyLimit::new(Limits {
             concurrency: Some(concurrency),
             per_operation,
             queue: Some(queue),
@@ -257,43 +262,43 @@ mod tests {
         })
     }
 
-    fn now(places: &Arc<Places>, operation: &str) -> Place {
-        let entered = places.enter(operation, "").now_or_never();
+    fn now(limit: &Arc<ConcurrencyLimit>, operation: &str) -> Permit {
+        let entered = limit.enter(operation, "").now_or_never();
         let entered = entered.expect("without waiting").expect("not refused");
-        entered.expect("a place")
+        entered.expect("a permit")
     }
 
     #[test]
     fn above_the_limit_one_waits_and_beyond_that_is_refused() {
-        let places = places(1, None, 1);
-        let first = now(&places, "a");
-        let mut second = pin!(places.enter("b", ""));
+        let limit = limit(1, None, 1);
+        let first = now(&limit, "a");
+        let mut second = pin!(limit.enter("b", ""));
         assert!(second.as_mut().now_or_never().is_none());
-        let third = places.enter("c", "").now_or_never().expect("at once");
+        let third = limit.enter("c", "").now_or_never().expect("at once");
         let error = third.expect_err("refused");
         assert_eq!(
             error.details.expect("details")["reason"],
             serde_json::json!("overloaded")
         );
-        assert_eq!(places.counts(), (1, 1));
+        assert_eq!(limit.counts(), (1, 1));
         drop(first);
         let second = second
             .now_or_never()
             .expect("its turn")
             .expect("not refused");
-        assert_eq!(places.counts(), (1, 0));
+        assert_eq!(limit.counts(), (1, 0));
         drop(second);
-        assert_eq!(places.counts(), (0, 0));
+        assert_eq!(limit.counts(), (0, 0));
     }
 
     #[test]
     fn one_operation_does_not_keep_others_waiting() {
-        let places = places(2, Some(1), 10);
-        let first = now(&places, "a");
-        let mut again = pin!(places.enter("a", ""));
+        let limit = limit(2, Some(1), 10);
+        let first = now(&limit, "a");
+        let mut again = pin!(limit.enter("a", ""));
         assert!(again.as_mut().now_or_never().is_none());
-        let other = now(&places, "b");
-        let mut third = pin!(places.enter("c", ""));
+        let other = now(&limit, "b");
+        let mut third = pin!(limit.enter("c", ""));
         assert!(third.as_mut().now_or_never().is_none());
         drop(other);
         let third = third
@@ -307,23 +312,23 @@ mod tests {
             .expect("its turn")
             .expect("not refused");
         drop((third, again));
-        assert_eq!(places.counts(), (0, 0));
+        assert_eq!(limit.counts(), (0, 0));
     }
 
     #[test]
-    fn one_place_may_be_what_several_waited_for() {
-        let places = Places::new(Limits {
+    fn one_permit_may_be_what_several_waited_for() {
+        let limit = ConcurrencyLimit::new(Limits {
             per_operation: Some(1),
             per_caller: Some(1),
             ..Limits::default()
         });
-        let place = |operation, caller| {
-            let entered = places.enter(operation, caller).now_or_never();
+        let permit = |operation, caller| {
+            let entered = limit.enter(operation, caller).now_or_never();
             entered.expect("at once").expect("not refused")
         };
-        let first = place("a", "x");
-        let mut same_operation = pin!(places.enter("a", "y"));
-        let mut same_caller = pin!(places.enter("b", "x"));
+        let first = permit("a", "x");
+        let mut same_operation = pin!(limit.enter("a", "y"));
+        let mut same_caller = pin!(limit.enter("b", "x"));
         assert!(same_operation.as_mut().now_or_never().is_none());
         assert!(same_caller.as_mut().now_or_never().is_none());
         drop(first);
@@ -332,48 +337,48 @@ mod tests {
     }
 
     #[test]
-    fn whoever_leaves_the_queue_or_is_granted_a_place_in_vain_gives_it_back() {
-        let places = places(1, None, 10);
-        let first = now(&places, "a");
+    fn leaving_the_queue_or_dropping_a_granted_permit_releases_it() {
+        let limit = limit(1, None, 10);
+        let first = now(&limit, "a");
         {
-            let mut waits = pin!(places.enter("b", ""));
+            let mut waits = pin!(limit.enter("b", ""));
             assert!(waits.as_mut().now_or_never().is_none());
-            assert_eq!(places.counts(), (1, 1));
+            assert_eq!(limit.counts(), (1, 1));
         }
-        assert_eq!(places.counts(), (1, 0));
+        assert_eq!(limit.counts(), (1, 0));
         {
-            let mut waits = pin!(places.enter("b", ""));
+            let mut waits = pin!(limit.enter("b", ""));
             assert!(waits.as_mut().now_or_never().is_none());
             drop(first);
-            assert_eq!(places.counts(), (1, 0));
+            assert_eq!(limit.counts(), (1, 0));
         }
-        assert_eq!(places.counts(), (0, 0));
+        assert_eq!(limit.counts(), (0, 0));
     }
 
     #[test]
-    fn a_caller_who_floods_keeps_nobody_out() {
-        let places = places(1, None, 4);
-        let place = |caller| places.enter("a", caller);
-        let first = place("flood").now_or_never().expect("at once");
-        let mut flood: Vec<_> = (0..4).map(|_| Box::pin(place("flood"))).collect();
+    fn a_caller_that_floods_keeps_no_other_out() {
+        let limit = limit(1, None, 4);
+        let permit = |caller| limit.enter("a", caller);
+        let first = permit("flood").now_or_never().expect("at once");
+        let mut flood: Vec<_> = (0..4).map(|_| Box::pin(permit("flood"))).collect();
         for each in &mut flood {
             assert!(each.as_mut().now_or_never().is_none());
         }
-        let refused = place("flood").now_or_never().expect("at once");
-        assert!(refused.is_err(), "its own line is the longest");
-        let mut other = Box::pin(place("other"));
+        let refused = permit("flood").now_or_never().expect("at once");
+        assert!(refused.is_err(), "its own queue is the longest");
+        let mut other = Box::pin(permit("other"));
         assert!(other.as_mut().now_or_never().is_none());
-        let mut second = Box::pin(place("other"));
+        let mut second = Box::pin(permit("other"));
         assert!(second.as_mut().now_or_never().is_none());
-        assert_eq!(places.counts(), (1, 4));
-        // Those who had to make room are told.
+        assert_eq!(limit.counts(), (1, 4));
+        // Those that were evicted get an error.
         for _ in 0..2 {
             let made_room = flood.pop().expect("one of four");
-            assert!(made_room.now_or_never().expect("told").is_err());
+            assert!(made_room.now_or_never().expect("an answer").is_err());
         }
         assert!(
-            place("other").now_or_never().expect("at once").is_err(),
-            "both lines are as long now"
+            permit("other").now_or_never().expect("at once").is_err(),
+            "both queues are as long now"
         );
         // They take turns.
         drop(first);
@@ -391,35 +396,35 @@ mod tests {
                 std::mem::swap(&mut other, &mut second);
                 held
             } else {
-                panic!("nobody has begun after {begun:?}");
+                panic!("none has begun after {begun:?}");
             };
             drop(held);
         }
         assert_eq!(begun, ["flood", "other", "flood", "other"]);
-        assert_eq!(places.counts(), (0, 0));
+        assert_eq!(limit.counts(), (0, 0));
     }
 
     #[test]
-    fn whoever_made_room_and_left_before_being_told_gives_nothing_back() {
-        let places = places(1, None, 2);
-        let first = now(&places, "a");
-        let mut flood: Vec<_> = (0..2).map(|_| Box::pin(places.enter("a", "f"))).collect();
+    fn an_evicted_call_that_is_dropped_before_its_error_releases_nothing() {
+        let limit = limit(1, None, 2);
+        let first = now(&limit, "a");
+        let mut flood: Vec<_> = (0..2).map(|_| Box::pin(limit.enter("a", "f"))).collect();
         for each in &mut flood {
             assert!(each.as_mut().now_or_never().is_none());
         }
-        let mut other = Box::pin(places.enter("a", "o"));
+        let mut other = Box::pin(limit.enter("a", "o"));
         assert!(other.as_mut().now_or_never().is_none());
         drop(flood);
-        assert_eq!(places.counts(), (1, 1));
+        assert_eq!(limit.counts(), (1, 1));
         drop(first);
         assert!(other.now_or_never().expect("its turn").is_ok());
-        assert_eq!(places.counts(), (0, 0));
+        assert_eq!(limit.counts(), (0, 0));
     }
 
     #[test]
-    fn without_limits_nobody_needs_a_place() {
-        let places = Places::new(Limits::default());
-        let entered = places.enter("a", "").now_or_never().expect("at once");
+    fn without_limits_no_permit_is_needed() {
+        let limit = ConcurrencyLimit::new(Limits::default());
+        let entered = limit.enter("a", "").now_or_never().expect("at once");
         assert!(entered.expect("not refused").is_none());
     }
 }

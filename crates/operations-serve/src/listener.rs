@@ -54,7 +54,7 @@ impl Listener {
     ///
     /// # Errors
     ///
-    /// When the system says no.
+    /// When the system refuses.
     pub async fn open(service: Service, host: &str, port: u16) -> Result<Self, CallError> {
         let tls = match &service.shared().options.tls {
             Some(tls) => Some(tls.acceptor().await?),
@@ -82,8 +82,9 @@ impl Listener {
             stop: opened.stop.clone(),
             kill: opened.kill.clone(),
         };
-        opened.tasks.spawn(accepting.run());
         let shared = opened.service.shared();
+        shared.listens_at(opened.url());
+        opened.tasks.spawn(accepting.run());
         for warning in shared.listener_warnings(address) {
             let properties = [("address", json!(address.to_string()))];
             shared
@@ -107,7 +108,7 @@ impl Listener {
         format!("{scheme}://{address}")
     }
 
-    /// Takes nothing new, ends streams, waits for what is under way, but no longer than this, and ends the rest.
+    /// Takes nothing new, ends streams, waits for what is running, but no longer than this, and ends the rest.
     pub async fn close(&self, drain: Duration) {
         self.service.shared().closing.cancel();
         self.stop.cancel();
@@ -128,7 +129,7 @@ impl Listener {
 }
 
 impl Drop for Listener {
-    /// Nobody can close it any more.
+    /// It can no longer be closed by its owner.
     fn drop(&mut self) {
         self.stop.cancel();
         self.kill.cancel();
@@ -153,7 +154,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
     }?;
-    // A port can be had again right after the last server on it. On Windows that is so by itself, and the option would
+    // A port can be reused right after the last server on it. On Windows that is the default, and the option would
     // let two servers share it.
     #[cfg(not(windows))]
     socket.set_reuseaddr(true)?;
@@ -206,9 +207,9 @@ impl Accepting {
     }
 
     async fn accept(&self) {
-        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
                 return;
             };
             match self.listener.accept().await {
@@ -222,7 +223,7 @@ impl Accepting {
                     let tls = self.tls.clone();
                     self.tasks.spawn(async move {
                         talk.begin(stream, tls).await;
-                        drop(place);
+                        drop(permit);
                     });
                 }
                 Err(_) => sleep(AFTER_FAILURE).await,
@@ -255,7 +256,7 @@ impl Talk {
             () = stop.cancelled() => return,
             shaken = shaking => shaken,
         };
-        // Who does not get through the handshake is not told why.
+        // A client that fails the handshake gets no reason.
         let Ok(Ok(stream)) = shaken else { return };
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP2);
         self.converse(stream, is_http2).await;
@@ -315,7 +316,7 @@ async fn unless_stalled(serving: impl Future<Output = ()>, stalled: impl Future<
     }
 }
 
-/// Serves a connection to its end, which comes after what is under way once `stop` is cancelled, and at once with `kill`.
+/// Serves a connection to its end, which comes after what is running once `stop` is cancelled, and at once with `kill`.
 async fn serve<C: Future>(
     connection: C,
     shut_down: fn(Pin<&mut C>),

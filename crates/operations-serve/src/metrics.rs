@@ -207,7 +207,7 @@ fn write_calls(text: &mut String, all: &[(&str, &Arc<Series>)]) {
         text,
         "operations_calls_running",
         "gauge",
-        "Calls and streams that are under way, by operation.",
+        "Calls and streams that are running, by operation.",
     );
     for (id, series) in all {
         let running = read(&series.running);

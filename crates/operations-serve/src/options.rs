@@ -1,4 +1,4 @@
-//! What the host says about a server, as JSON. The facade has checked it (`facade/serve/options.ts`).
+//! What JavaScript says about a server, as JSON. The facade has checked it (`facade/serve/options.ts`).
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub struct Options {
     /// Whether pages of other origins may read answers.
     #[serde(default)]
     pub cors: Option<Cors>,
-    /// Who can tell who calls.
+    /// How callers are identified.
     #[serde(default)]
     pub identity: IdentityOptions,
     /// Who hands out tokens.
@@ -41,13 +41,13 @@ pub struct Options {
     pub tls: Option<Tls>,
     /// The largest body of a request.
     pub max_body_bytes: usize,
-    /// How long a call may take; nothing for as long as it likes.
+    /// How long a call may take; `None` for as long as it likes.
     #[serde(default, deserialize_with = "duration")]
     pub timeout: Option<Duration>,
     /// How many bytes of requests and responses are held in memory.
     #[serde(default = "unlimited")]
     pub max_buffered_bytes: usize,
-    /// How long a client may read nothing of a response; nothing for as long as it likes.
+    /// How long a client may read nothing of a response; `None` for as long as it likes.
     #[serde(default, deserialize_with = "duration")]
     pub write_timeout: Option<Duration>,
     /// How long a client may take for its headers, and again for its body.
@@ -107,6 +107,9 @@ pub struct Doors {
     /// The Model Context Protocol.
     #[serde(default)]
     pub mcp: Option<McpDoor>,
+    /// More of them, with other operations.
+    #[serde(default, rename = "mcpViews")]
+    pub mcp_views: Vec<McpDoor>,
     /// The call protocol over WebSocket.
     #[serde(default)]
     pub hub: Option<HubDoor>,
@@ -132,7 +135,7 @@ pub struct HubDoor {
     pub max_operations: usize,
     /// Connections at a time.
     pub max_connections: usize,
-    /// Somebody decides which operations of spokes are taken.
+    /// A JavaScript function decides which operations of spokes are accepted.
     #[serde(default)]
     pub has_accept: bool,
     /// As for [`HttpDoor`].
@@ -159,21 +162,24 @@ pub struct McpDoor {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// What clients tell their models about it.
+    /// Instructions for the clients' models.
     #[serde(default)]
     pub instructions: Option<String>,
     /// What seals the state that clients carry. Processes that serve one address share it.
     #[serde(default)]
     pub state_key: Option<String>,
-    /// How clients may come back to the stream of a call; nothing where they may not.
+    /// How clients may come back to the stream of a call; `None` where they may not.
     #[serde(default)]
     pub resume: Option<ResumeOptions>,
-    /// How calls are kept that outlast their requests; nothing where there are none.
+    /// How calls are kept that outlast their requests; `None` where there are none.
     #[serde(default)]
     pub tasks: Option<TaskOptions>,
     /// As for [`HttpDoor`].
     #[serde(default)]
     pub expose_errors: bool,
+    /// Which of several it is.
+    #[serde(default)]
+    pub view: usize,
 }
 
 /// Plain HTTP.
@@ -213,7 +219,7 @@ impl HttpDoor {
 fn some_info() -> Map<String, Value> {
     let mut info = Map::new();
     info.insert("title".to_owned(), "operations".into());
-    info.insert("version".to_owned(), "0.0.0".into());
+    info.insert("version".to_owned(), env!("CARGO_PKG_VERSION").into());
     info
 }
 

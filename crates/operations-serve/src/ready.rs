@@ -8,22 +8,22 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode};
 use operations_core::error::CallError;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::body::{self, Body};
-use crate::host::Wanted;
+use crate::js_bridge::Expect;
 use crate::service::Shared;
 
-/// How long the host may take to answer. A server whose host is busy for longer is not ready.
+/// How long JavaScript may take to answer. A server whose JavaScript is busy for longer is not ready.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A source of operations: an MCP server, a connection to peers, an HTTP service.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Source {
+pub(crate) struct Source {
     kind: String,
     name: String,
     state: String,
@@ -73,12 +73,13 @@ async fn state(shared: &Arc<Shared>) -> (bool, Value) {
     }
 }
 
-async fn sources(shared: &Arc<Shared>) -> Result<Vec<Source>, CallError> {
+/// The sources that operations need, each with its state.
+pub(crate) async fn sources(shared: &Shared) -> Result<Vec<Source>, CallError> {
     let id: Arc<str> = Uuid::new_v4().to_string().into();
     let question = |_: &str| json!({ "sources": true }).to_string();
     let answers = shared
-        .host
-        .ask(&id, "the sources", Wanted::One, None, question)?;
+        .js
+        .request(&id, "the sources", Expect::One, None, question)?;
     let answer = answers.first().await?;
     serde_json::from_str(&answer).map_err(|error| CallError::unknown(error.to_string()))
 }

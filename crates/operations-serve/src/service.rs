@@ -1,16 +1,16 @@
-//! One service for every request, whoever brings it: where it may come from, and which door it is for.
+//! One service for every request, from a listener or from JavaScript: where it may come from, and which door it is for.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, ORIGIN};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, EXPECT, ORIGIN, RETRY_AFTER};
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
@@ -26,18 +26,18 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::access_log::{AccessLine, CallerId};
-use crate::allowed::{Allowed, Stranger};
-use crate::body::{self, Body, BodyError};
+use crate::body::{self, Body, BodyError, Incoming};
 use crate::call::Calls;
-use crate::challenge::{self, InvalidToken};
+use crate::challenge::{self, InvalidToken, OAuth};
 use crate::cors::Cors;
-use crate::described::Kept;
+use crate::description_cache::Cached;
 use crate::door;
 use crate::door::http::problem;
 use crate::failure;
-use crate::host::Host;
-use crate::identity::{Caller, Identities, Unknown, identity_deadline};
+use crate::identity::{Caller, Identities, Unknown, identity_deadline, not_valid};
+use crate::js_bridge::JsBridge;
 use crate::options::Options;
+use crate::origin_check::{Disallowed, OriginCheck};
 use crate::progress::Responses;
 use crate::ready;
 use crate::spilled::Downloads;
@@ -74,15 +74,17 @@ pub struct Shared {
     pub logger: Logger,
     /// Cancelled when the server is to end: streams end then, calls may go on for a while.
     pub closing: CancellationToken,
-    allowed: Allowed,
+    allowed: OriginCheck,
+    /// Who hands out tokens: as configured, or the issuers of `jwt`.
+    oauth: OnceLock<OAuth>,
     pub(crate) identities: Identities,
-    /// Who does what the registry cannot.
-    pub(crate) host: Arc<Host>,
+    /// For what the registry cannot do.
+    pub(crate) js: Arc<JsBridge>,
     pub(crate) mcp: door::mcp::State,
-    pub(crate) http: Kept<door::http::Routes>,
+    pub(crate) http: Cached<door::http::Routes>,
     /// Results in files that clients may read.
     pub(crate) downloads: Downloads,
-    /// Those who are connected to the hub.
+    /// The peers that are connected to the hub.
     pub hub: door::hub::State,
     explorer: door::explorer::Pages,
 }
@@ -98,7 +100,7 @@ pub struct Exchange {
     pub request_id: Arc<str>,
     /// Who sent it.
     pub caller: Arc<Caller>,
-    /// What the body is counted by.
+    /// The budget share that counts the body.
     pub held: Arc<Held>,
     /// Unix milliseconds: when the work must be done.
     pub deadline: Option<f64>,
@@ -123,11 +125,11 @@ impl Service {
     pub fn new(
         options: Options,
         registry: Arc<Registry>,
-        host: Arc<Host>,
+        js: Arc<JsBridge>,
         logger: Logger,
         spilled: Arc<Ledger>,
     ) -> Result<Self, CallError> {
-        let allowed = Allowed::new(
+        let allowed = OriginCheck::new(
             options.allowed_hosts.clone(),
             options.allowed_origins.clone(),
         );
@@ -136,16 +138,21 @@ impl Service {
             responses: None,
             peer: None,
             shared: Arc::new(Shared {
-                calls: Calls::new(registry, Arc::clone(&host), &options.limits, headers),
+                calls: Calls::new(registry, Arc::clone(&js), &options.limits, headers),
                 stats: Stats::default(),
                 bytes: ByteBudget::new(options.max_buffered_bytes),
                 logger,
                 closing: CancellationToken::new(),
                 allowed,
+                oauth: options
+                    .oauth
+                    .clone()
+                    .map(OnceLock::from)
+                    .unwrap_or_default(),
                 identities: Identities::new(&options.identity)?,
-                host,
+                js,
                 mcp: door::mcp::State::new(options.doors.mcp.as_ref())?,
-                http: Kept::default(),
+                http: Cached::default(),
                 downloads: Downloads::new(spilled),
                 hub: door::hub::State::default(),
                 explorer: door::explorer::Pages::new(options.doors.explorer.as_ref()),
@@ -217,7 +224,7 @@ impl Shared {
         request_id: &Arc<str>,
         peer: Option<IpAddr>,
     ) -> Answered {
-        // Whoever looks after the process may not know its name.
+        // A process monitor may not know its name.
         let is_ready = head.uri.path() == "/ready";
         if is_ready || head.uri.path() == "/health" {
             let allowed = [Method::GET, Method::HEAD];
@@ -251,18 +258,18 @@ impl Shared {
     fn linked_page(
         &self,
         head: &Parts,
-        stranger: Stranger,
+        stranger: Disallowed,
         request_id: &str,
     ) -> Option<Response<Body>> {
         let mode = head.headers.get("sec-fetch-mode");
-        let is_link = stranger == Stranger::Origin
+        let is_link = stranger == Disallowed::Origin
             && !head.headers.contains_key(ORIGIN)
             && mode.is_some_and(|mode| mode == "navigate");
         let door = self.options.doors.explorer.as_ref().filter(|_| is_link)?;
         self.explorer.answer(door, head, request_id)
     }
 
-    /// Finds out who calls, and hands them to their door.
+    /// Identifies the caller, and passes the request to its door.
     async fn admit(
         self: &Arc<Self>,
         mut head: Parts,
@@ -275,7 +282,7 @@ impl Shared {
         {
             door::hub::upgrade::show_token(&mut head.headers);
         }
-        let oauth = self.options.oauth.as_ref();
+        let oauth = self.oauth.get();
         if let Some(metadata) = oauth.and_then(|oauth| oauth.metadata(head.uri.path())) {
             return Ok(metadata);
         }
@@ -285,9 +292,9 @@ impl Shared {
             return Ok(page);
         }
         let deadline = self.deadline(&head);
-        // Even if calls have all the time in the world, nobody waits for ever to be let in.
+        // Even where calls have no deadline, identification has one.
         let until = deadline.unwrap_or_else(identity_deadline);
-        let caller = match self.identities.of(&head, &self.host, until).await {
+        let caller = match self.identities.of(&head, &self.js, until).await {
             Ok(caller) => caller,
             Err(unknown) => return Ok(self.unknown(unknown, request_id)),
         };
@@ -306,6 +313,7 @@ impl Shared {
         }
         let path = head.uri.path().to_owned();
         let id = caller.identity.as_ref().map(|identity| identity.id.clone());
+        let expires = caller.expires;
         // Until there is a response: the body waits, or is worked on.
         let reserved = Arc::new(share.hold());
         let exchange = Exchange {
@@ -318,6 +326,9 @@ impl Shared {
         };
         let mut response = self.through_door(exchange, &path).await?;
         response.body_mut().belongs_to(share);
+        if let Some(expires) = expires.filter(|_| is_event_stream(&response)) {
+            response.body_mut().end_at(expires);
+        }
         challenge::add(&mut response, oauth);
         if let Some(id) = id.filter(|_| self.options.access_log) {
             response.extensions_mut().insert(CallerId(id));
@@ -340,9 +351,9 @@ impl Shared {
         {
             return Box::pin(door::http::serve(self, door, exchange, rest)).await;
         }
-        if let Some(door) = &self.options.doors.mcp
-            && door.path == path
-        {
+        let doors = &self.options.doors;
+        let mut mcp = doors.mcp.iter().chain(&doors.mcp_views);
+        if let Some(door) = mcp.find(|door| door.path == path) {
             return Box::pin(door::mcp::serve(self, door, exchange)).await;
         }
         if let Some(door) = &self.options.doors.hub
@@ -371,12 +382,27 @@ impl Shared {
             (Some(own), Some(asked)) => Some(own.min(asked)),
             (own, asked) => own.or(asked),
         };
-        // Whole milliseconds, as the host counts them.
+        // Whole milliseconds, as JavaScript counts them.
         timeout.map(|timeout| (clock::now() + timeout.as_secs_f64() * 1_000.0).ceil())
     }
 
     fn unknown(&self, unknown: Unknown, request_id: &str) -> Response<Body> {
         let mut response = match unknown {
+            Unknown::Refused(why) => {
+                let properties = [("requestId", json!(request_id))];
+                self.logger.log(Level::Info, "serve", why, properties);
+                return self.unknown(Unknown::Invalid(not_valid()), request_id);
+            }
+            Unknown::Unavailable(why) => {
+                self.log_failure(request_id, &CallError::failed(why));
+                let shown = CallError::failed("The caller could not be identified now")
+                    .with_details(json!({ "delivery": "none" }));
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                let mut response = problem::of(&shown, status, request_id);
+                let wait = HeaderValue::from_static("5");
+                response.headers_mut().insert(RETRY_AFTER, wait);
+                response
+            }
             Unknown::Invalid(error) => {
                 let mut response = problem::of(&error, StatusCode::UNAUTHORIZED, request_id);
                 response.extensions_mut().insert(InvalidToken);
@@ -391,16 +417,16 @@ impl Shared {
                 } else {
                     StatusCode::INTERNAL_SERVER_ERROR
                 };
-                let message = "It could not be found out who calls";
+                let message = "The caller could not be identified";
                 let shown = CallError::new(error.code, message);
                 problem::of(&shown, status, request_id)
             }
         };
-        challenge::add(&mut response, self.options.oauth.as_ref());
+        challenge::add(&mut response, self.oauth.get());
         response
     }
 
-    /// A resource is another: clients that watch it are told.
+    /// A resource has changed: its subscribers are notified.
     pub fn resource_updated(&self, uri: &str) {
         self.mcp.resource_updated(uri);
     }
@@ -426,7 +452,7 @@ impl Shared {
 
     /// Whether callers without an identity are refused. `anonymous` opens the doors, but never what only operators need.
     pub(crate) fn requires_identity(&self, is_for_operators: bool) -> bool {
-        self.identities.can_tell() && (is_for_operators || !self.options.identity.anonymous)
+        self.identities.is_configured() && (is_for_operators || !self.options.identity.anonymous)
     }
 
     /// Whether a request may read what only operators need.
@@ -437,9 +463,22 @@ impl Shared {
         if !self.requires_identity(true) {
             return true;
         }
-        let caller = self.identities.of(head, &self.host, identity_deadline());
+        let caller = self.identities.of(head, &self.js, identity_deadline());
         let caller = caller.await;
         caller.is_ok_and(|caller| caller.identity.is_some())
+    }
+
+    /// A listener is open at this URL, which is the protected resource where the configuration names none.
+    pub(crate) fn listens_at(&self, url: String) {
+        let issuers = self.options.identity.jwt.iter();
+        let authorization_servers: Vec<String> = issuers.map(|jwt| jwt.issuer.clone()).collect();
+        if !authorization_servers.is_empty() {
+            self.oauth.get_or_init(|| OAuth {
+                resource: url,
+                authorization_servers,
+                scopes: None,
+            });
+        }
     }
 
     /// What an operator should know about a listener on this address.
@@ -447,12 +486,12 @@ impl Shared {
     pub fn listener_warnings(&self, address: SocketAddr) -> Vec<String> {
         let mut warnings = Vec::new();
         if !address.ip().is_loopback()
-            && !self.identities.can_tell()
+            && !self.identities.is_configured()
             && !self.options.identity.anonymous
         {
             warnings.push(format!(
-                "Everyone who can reach {address} may call every open operation: nothing says who callers are. Set tokens or \
-                 identify, or anonymous: true if this is intended"
+                "Everyone who can reach {address} may call every open operation: nothing says who callers are. Set tokens, \
+                 jwt or identify, or anonymous: true if this is intended"
             ));
         }
         if !self.allowed.allows_address(address) {
@@ -483,7 +522,7 @@ impl Shared {
         response
     }
 
-    /// Logs an error whose message the client does not see. The host has logged its own exceptions, with their stacks; those
+    /// Logs an error whose message the client does not see. JavaScript has logged its own exceptions, with their stacks; those
     /// of peers have details.
     pub fn log_masked(&self, request_id: &str, error: &CallError, exposes: bool) {
         let is_logged = error.is_internal && error.details.is_none();
@@ -494,7 +533,7 @@ impl Shared {
         }
     }
 
-    /// What was counted, calls that wait for a place included.
+    /// What was counted, calls that wait for a permit included.
     #[must_use]
     pub fn counts(&self) -> Value {
         let (_, waiting) = self.calls.counts();
@@ -505,7 +544,7 @@ impl Shared {
         counts
     }
 
-    /// Tells the operator what the client is not told.
+    /// Logs what the client does not get to see.
     pub fn log_failure(&self, request_id: &str, error: &CallError) {
         let properties = [
             ("requestId", json!(request_id)),
@@ -516,7 +555,7 @@ impl Shared {
     }
 }
 
-/// By what a caller's share of the budget is known: its identity, or its address, of IPv6 what one network has.
+/// The key of a caller's share of the budget: its identity, or its address, of IPv6 the network.
 fn key_of(caller: &Caller, peer: Option<IpAddr>) -> String {
     match (caller.id(), peer.map(|peer| peer.to_canonical())) {
         ("", None) => String::new(),
@@ -541,6 +580,12 @@ fn without_body(head: http::response::Parts, mut refusal: Response<Body>) -> Res
     refusal
 }
 
+/// Events go on for as long as both ends like; any other body has an end, and would look whole if it were cut.
+fn is_event_stream(response: &Response<Body>) -> bool {
+    let media = response.headers().get(CONTENT_TYPE);
+    media.is_some_and(|media| media.as_bytes().starts_with(b"text/event-stream"))
+}
+
 /// The server has too much to do.
 pub(crate) fn overloaded(error: &CallError, request_id: &str) -> Response<Body> {
     problem::of_call(error, StatusCode::SERVICE_UNAVAILABLE, "", request_id)
@@ -554,18 +599,18 @@ fn identity_required(request_id: &str) -> Response<Body> {
     problem::of(&error, StatusCode::UNAUTHORIZED, request_id)
 }
 
-/// What is left of a path below another; nothing if it is not below it.
+/// What is left of a path below another; `None` if it is not below it.
 fn below<'a>(door: &str, path: &'a str) -> Option<&'a str> {
     let rest = path.strip_prefix(door)?;
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
-fn refused(stranger: Stranger, request_id: &str) -> Response<Body> {
+fn refused(stranger: Disallowed, request_id: &str) -> Response<Body> {
     let message = match stranger {
-        Stranger::Host => {
-            "This server is not to be addressed by the name in the Host header. Its operator can add it to allowedHosts"
+        Disallowed::Host => {
+            "This server does not accept the name in the Host header. Its operator can add it to allowedHosts"
         }
-        Stranger::Origin => {
+        Disallowed::Origin => {
             "Pages of this origin may not call this server. Its operator can add it to allowedOrigins"
         }
     };
@@ -590,7 +635,7 @@ fn trace_of(traceparent: &str) -> Option<String> {
 
 impl<B> tower_service::Service<Request<B>> for Service
 where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BodyError>,
 {
     type Response = Response<Body>;
@@ -603,7 +648,12 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let service = self.clone();
-        let request = request.map(|body| Body::new(body.map_err(Into::into)));
+        // A client that waits for `100 Continue` has sent nothing, and must not be asked to.
+        let request = if request.headers().contains_key(EXPECT) {
+            request.map(|body| Body::new(body.map_err(Into::into)))
+        } else {
+            request.map(|body| Body::new(Incoming::new(body)))
+        };
         async move { service.handle(request).await }.boxed()
     }
 }

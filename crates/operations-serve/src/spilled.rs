@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
+use operations_core::envelope::ResponseEnvelope;
 use operations_core::json::Object;
 use operations_core::lock::locked;
-use operations_spill::{Kept, Ledger, Range};
+use operations_spill::{Ledger, Range, SpilledFile};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -19,12 +20,12 @@ use crate::identity::Caller;
 /// What is read at once.
 const PIECE: u64 = 128 * 1024;
 
-/// The files that clients were told of.
+/// The files that clients may download.
 #[derive(Debug)]
 pub struct Downloads {
     /// Which files are ours. An envelope can name any.
     ledger: Arc<Ledger>,
-    told: Mutex<HashMap<String, Arc<Download>>>,
+    offered: Mutex<HashMap<String, Arc<Download>>>,
 }
 
 /// A file that one caller may read.
@@ -34,7 +35,7 @@ pub struct Download {
     pub token: String,
     /// The media type of what is in it.
     pub content_type: String,
-    file: Arc<Kept>,
+    file: Arc<SpilledFile>,
     caller: String,
 }
 
@@ -44,11 +45,11 @@ impl Downloads {
     pub fn new(ledger: Arc<Ledger>) -> Self {
         Self {
             ledger,
-            told: Mutex::default(),
+            offered: Mutex::default(),
         }
     }
 
-    /// The file that the `meta` of an envelope names, from now on readable for this caller. Nothing where there is none, and
+    /// The file that the `meta` of an envelope names, from now on readable for this caller. `None` without a file, and
     /// where the file is not one of ours.
     #[must_use]
     pub fn offer(&self, meta: &Object<'_>, caller: &Caller) -> Option<Arc<Download>> {
@@ -62,17 +63,17 @@ impl Downloads {
             file,
             caller: caller.id().to_owned(),
         });
-        let mut told = locked(&self.told);
+        let mut offered = locked(&self.offered);
         // Those whose files were removed are forgotten, so that there are never more than files.
-        told.retain(|_, each| self.is_there(each));
-        told.insert(download.token.clone(), Arc::clone(&download));
+        offered.retain(|_, each| self.is_there(each));
+        offered.insert(download.token.clone(), Arc::clone(&download));
         Some(download)
     }
 
-    /// The file of this name, for whoever asks. Strangers are told the same as of a file that never was.
+    /// The file of this name, for its caller. Others get the same as for a file that never existed.
     #[must_use]
     pub fn find(&self, token: &str, caller: &Caller) -> Option<Arc<Download>> {
-        let found = locked(&self.told).get(token).map(Arc::clone)?;
+        let found = locked(&self.offered).get(token).map(Arc::clone)?;
         (found.caller == caller.id() && self.is_there(&found)).then_some(found)
     }
 
@@ -95,9 +96,9 @@ impl Download {
         &self.file.sha256
     }
 
-    /// What clients learn of it; `at` is where they can read it.
+    /// The file as clients see it; `at` is where they can read it.
     #[must_use]
-    pub fn told(&self, at: (&str, &str)) -> Value {
+    pub fn to_json(&self, at: (&str, &str)) -> Value {
         let (name, address) = at;
         json!({
             name: address,
@@ -183,33 +184,17 @@ fn read_piece(mut file: File, left: u64) -> std::io::Result<(File, Bytes)> {
         .take(left.min(PIECE))
         .read_to_end(&mut piece)?;
     if piece.is_empty() {
-        // Somebody has cut it: the client must not take this for the end.
+        // The file was truncated: the client must not take this for the end.
         return Err(std::io::ErrorKind::UnexpectedEof.into());
     }
     Ok((file, piece.into()))
 }
 
-/// An envelope, which is JSON, with this in the place of `meta.spill`, or without it. Paths of this machine are nobody's business.
+/// An envelope with this in the place of `meta.spill`, or without it: it must not name paths of this machine.
 #[must_use]
-pub fn with_spill(envelope: &str, spill: Option<Value>) -> String {
-    let found = Object::read(envelope)
-        .ok()
-        .and_then(|members| members.get("meta"));
-    let Some(text) = found.filter(|text| text.contains("\"spill\"")) else {
-        return envelope.to_owned();
-    };
-    let Ok(Value::Object(mut meta)) = serde_json::from_str(text) else {
-        return envelope.to_owned();
-    };
-    meta.shift_remove("spill");
-    if let Some(spill) = spill {
-        meta.insert("spill".to_owned(), spill);
+pub fn with_spill(envelope: ResponseEnvelope, spill: Option<&Value>) -> ResponseEnvelope {
+    if envelope.meta_members().get("spill").is_none() {
+        return envelope;
     }
-    // The text of a member is a part of the whole text.
-    let start = text.as_ptr().addr() - envelope.as_ptr().addr();
-    let (Some(before), Some(after)) = (envelope.get(..start), envelope.get(start + text.len()..))
-    else {
-        return envelope.to_owned();
-    };
-    format!("{before}{}{after}", Value::Object(meta))
+    envelope.with_meta_member("spill", spill)
 }

@@ -1,5 +1,5 @@
-//! Standard input and output as the place of a conversation. Threads of their own read and write: a read cannot be
-//! interrupted, and must not hold up whoever ends the runtime.
+//! Standard input and output as a transport. Threads of their own read and write: a read cannot be
+//! interrupted, and must not hold up the end of the runtime.
 
 use std::io::{self, BufRead, Read as _, Write};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::door::mcp::stdio::Conversation;
 use crate::identity::Caller;
 use crate::service::Shared;
 
-/// Lines that wait to be heard, or to be written.
+/// Lines that wait to be handled, or to be written.
 const WAITING_LINES: usize = 64;
 
-/// Talks with whoever started the program, until they are gone, or the server closes and calls are done, or `kill` is cancelled.
+/// Talks with the program's parent process, until that is gone, or the server closes and calls are done, or `kill` is cancelled.
 ///
 /// # Errors
 ///
@@ -48,7 +48,7 @@ pub(crate) async fn converse(
     Conversation::new(shared, door, caller, out, kill)
         .run(lines)
         .await;
-    // It ends when it is dropped. Somebody who does not read is not waited for.
+    // It ends when it is dropped. A client that does not read is not waited for.
     let _ = kill.run_until_cancelled(all_written).await;
     Ok(())
 }

@@ -100,7 +100,7 @@ impl Stats {
         text
     }
 
-    /// For the host.
+    /// For JavaScript.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);

@@ -4,11 +4,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use operations_core::envelope::ResponseEnvelope;
 use operations_core::error::CallError;
 use operations_core::json::Object;
 use serde_json::{Map, Value};
 
-/// The names of the headers that are handed on, in lower case; nothing for all.
+/// The names of the headers that are handed on, in lower case; `None` for all.
 #[derive(Debug, Clone)]
 pub struct AllowedHeaders(Option<Arc<[String]>>);
 
@@ -19,7 +20,7 @@ impl AllowedHeaders {
         Self(Some(names.into()))
     }
 
-    /// All of them, for somebody who decides on their own what to hand on.
+    /// All of them, for a peer that decides what to pass on.
     #[must_use]
     pub fn all() -> Self {
         Self(None)
@@ -34,32 +35,20 @@ impl AllowedHeaders {
             .collect()
     }
 
-    /// An envelope, which is JSON, with only the allowed headers in its `meta`.
+    /// An envelope with only the allowed headers in its `meta`.
     #[must_use]
-    pub fn in_envelope<'e>(&self, envelope: &'e str) -> Cow<'e, str> {
+    pub fn in_envelope(&self, envelope: ResponseEnvelope) -> ResponseEnvelope {
         // Most envelopes are not of this source, and are not read to find that out. A backslash could hide the word.
-        if self.0.is_none() || !(envelope.contains("http") || envelope.contains('\\')) {
-            return envelope.into();
+        let text = envelope.text();
+        if self.0.is_none() || !(text.contains("http") || text.contains('\\')) {
+            return envelope;
         }
-        let meta = Object::read(envelope)
-            .ok()
-            .and_then(|members| members.object("meta"));
-        let source = meta.as_ref().and_then(|meta| meta.string("source"));
-        let headers = meta
-            .filter(|_| source.as_deref() == Some("http"))
-            .and_then(|meta| Some((meta.get("headers")?, meta.object("headers")?)));
-        let Some((text, headers)) = headers else {
-            return envelope.into();
-        };
-        // The text of a member is a part of the whole text.
-        let start = text.as_ptr().addr() - envelope.as_ptr().addr();
-        let (Some(before), Some(after)) =
-            (envelope.get(..start), envelope.get(start + text.len()..))
-        else {
-            return envelope.into();
-        };
-        let allowed = Value::Object(self.of(&headers));
-        format!("{before}{allowed}{after}").into()
+        let members = envelope.meta_members();
+        if members.text("source").as_deref() != Some("http") {
+            return envelope;
+        }
+        let allowed = members.object("headers").map(|headers| self.of(&headers));
+        envelope.with_meta_member("headers", allowed.map(Value::Object).as_ref())
     }
 
     /// An error about an upstream server or its answer: without the server's address, and with only the allowed headers in its
@@ -161,7 +150,7 @@ mod tests {
             "The request to the upstream server failed: not db.internal:80801, but the upstream server."
         );
         assert_eq!(details, json!({ "delivery": "none", "reason": "network" }));
-        // What a handler says about itself is its own business.
+        // Errors of handlers stay as they are.
         let own = json!({ "host": "mine" });
         assert_eq!(about("mine", own.clone()), ("mine".to_owned(), own));
     }
@@ -174,15 +163,20 @@ mod tests {
             "meta": { "source": "http", "headers": { "x-internal": "secret", "etag": "7" }, "statusCode": 200 },
         });
         let left: Value =
-            serde_json::from_str(&allowed.in_envelope(&envelope.to_string())).unwrap();
+            serde_json::from_str(allowed.in_envelope(envelope.to_string().into()).text()).unwrap();
         assert_eq!(left["meta"]["headers"], json!({ "etag": "7" }));
         assert_eq!(left["meta"]["statusCode"], 200);
         assert_eq!(left["data"], envelope["data"]);
         let local = r#"{"data":1,"meta":{"source":"local","headers":{"a":"b"}}}"#;
-        assert_eq!(allowed.in_envelope(local), local);
-        // The word can be written so that nobody sees it.
+        assert_eq!(allowed.in_envelope(local.to_owned().into()).text(), local);
+        // The word can be written in disguise.
         let hidden = r#"{"meta":{"source":"\u0068ttp","headers":{"x-internal":"secret"}}}"#;
-        assert!(!allowed.in_envelope(hidden).contains("secret"));
+        assert!(
+            !allowed
+                .in_envelope(hidden.to_owned().into())
+                .text()
+                .contains("secret")
+        );
         let error = CallError::failed("HTTP 500").with_details(
             json!({ "statusCode": 500, "headers": { "etag": "7", "x-internal": "secret" } }),
         );

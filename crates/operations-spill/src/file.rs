@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use crate::Spilled;
-use crate::ledger::Kept;
+use crate::ledger::SpilledFile;
 use crate::private;
 use crate::settings::SpillSettings;
 use crate::store::SpillStore;
@@ -31,7 +31,7 @@ pub struct SpillFile {
 }
 
 /// A file on disk that is removed when this is dropped. It goes wherever the open file goes: a thread that is still making the
-/// file, or writes to it, while nobody waits any more removes the file when it is done.
+/// file, or writes to it, after its caller has gone removes the file when it is done.
 struct Unfinished {
     path: PathBuf,
     is_kept: bool,
@@ -62,7 +62,7 @@ struct Open {
 }
 
 impl SpillFile {
-    /// A new file, which nobody else may read.
+    /// A new file, which no other user may read.
     ///
     /// # Errors
     /// When the disk refuses.
@@ -142,7 +142,7 @@ impl SpillFile {
         let path = self.path.to_string_lossy().into_owned();
         store.ledger.add(
             &path,
-            Kept {
+            SpilledFile {
                 path: self.path.clone(),
                 bytes,
                 sha256: sha256.clone(),
@@ -152,7 +152,7 @@ impl SpillFile {
         tokio::spawn(async move {
             tokio::time::sleep(store.settings.keep).await;
             store.ledger.remove(&name);
-            // It may have been removed by whoever was told of it.
+            // It may have been removed by its reader.
             let _ = blocking(move || std::fs::remove_file(file)).await;
             store.give_back(bytes);
         });
@@ -186,7 +186,7 @@ async fn blocking<T: Send + 'static>(
         })
 }
 
-/// A file of its own in a folder of our own. Its name cannot be guessed: to know it is to have been told.
+/// A file of its own in a folder of our own. Its name cannot be guessed: only those who were given it know it.
 fn new_file(SpillSettings { dir, owner, .. }: &SpillSettings) -> std::io::Result<Open> {
     private::folder(dir)?;
     let path = dir.join(format!("{owner}-{}", Uuid::new_v4().simple()));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_stops_waiting_leaves_no_file_behind() {
+    fn an_abandoned_write_leaves_no_file_behind() {
         let dir = std::env::temp_dir().join(format!("operations-{}", Uuid::new_v4().simple()));
         let store = store(&dir);
         let runtime = Builder::new_multi_thread().enable_all().build().unwrap();

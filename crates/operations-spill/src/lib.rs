@@ -12,7 +12,7 @@ mod settings;
 mod store;
 
 pub use file::SpillFile;
-pub use ledger::{Kept, Ledger};
+pub use ledger::{Ledger, SpilledFile};
 pub use preview::{described, preview};
 pub use range::{Range, Unsatisfiable, asked_range};
 pub use settings::SpillSettings;
@@ -34,7 +34,7 @@ pub struct Spilled {
 impl Spilled {
     /// What `meta.spill` of an envelope says, as JSON.
     #[must_use]
-    pub fn told(&self, content_type: &str) -> String {
+    pub fn to_json(&self, content_type: &str) -> String {
         let Self {
             path,
             bytes,
@@ -49,7 +49,7 @@ impl Spilled {
         // A member more, before the brace at the end.
         meta.pop();
         meta.push_str(r#","spill":"#);
-        meta.push_str(&self.told(content_type));
+        meta.push_str(&self.to_json(content_type));
         meta.push('}');
     }
 }

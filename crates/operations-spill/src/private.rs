@@ -6,7 +6,7 @@ use std::path::Path;
 
 use uuid::Uuid;
 
-/// Makes a folder that nobody else can look into, with those above it. One that is there stays as it is.
+/// Makes a folder that no other user can read, with those above it. One that is there stays as it is.
 ///
 /// # Errors
 /// When the disk refuses.
@@ -21,7 +21,7 @@ pub fn folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Makes a file that nobody else can read. It must not be there yet: what lies in its place is not ours to follow or to overwrite.
+/// Makes a file that no other user can read. It must not be there yet: what lies in its place is not ours to follow or to overwrite.
 ///
 /// # Errors
 /// When it is there, or the disk refuses.
@@ -36,7 +36,7 @@ pub fn new_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Writes a file in place of another. Whoever reads finds the old one or the new one, and never half of one.
+/// Writes a file in place of another. Readers find the old one or the new one, and never half of one.
 ///
 /// # Errors
 /// When the disk refuses.

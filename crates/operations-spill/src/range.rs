@@ -1,4 +1,4 @@
-//! Which part of a file somebody asks for (RFC 9110, section 14).
+//! Which part of a file is requested (RFC 9110, section 14).
 
 /// A part of a file: its first byte, and the one after its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_broken_is_told() {
+    fn what_is_broken_is_reported() {
         let cut = read_arguments(r#"{"city": "Ber"#).unwrap_err();
         assert!(
             cut.contains(r#"they end too early, after `{"city": "Ber`"#),

@@ -1,4 +1,4 @@
-//! What a target's dialect cannot say is told in the description instead: a model reads it there.
+//! What a target's dialect cannot say is written into the description instead: a model reads it there.
 
 use serde_json::{Map, Value};
 

@@ -13,7 +13,7 @@ pub mod catalogue;
 mod checker;
 pub mod declarations;
 mod hints;
-mod loss;
+mod lossy;
 mod measure;
 mod merge;
 pub mod names;
@@ -24,6 +24,6 @@ pub mod redact;
 mod restore;
 pub mod targets;
 
-pub use loss::{Loss, LossKind};
+pub use lossy::{Loss, LossKind};
 pub use project::{Projection, Unusable, project_schema};
 pub use targets::Target;

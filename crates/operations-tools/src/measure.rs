@@ -74,13 +74,13 @@ struct Levels<'v> {
     known: HashMap<&'v str, usize>,
     /// The definitions on the way down.
     above: Vec<&'v str>,
-    /// Schemas that may still be looked at.
+    /// Schemas that may still be visited.
     work: usize,
 }
 
 /// Deeper than any bound, and than the stack should be asked for.
 const TOO_DEEP: usize = 200;
-/// Within circles there may be very many ways down. What takes more than this counts as too deep.
+/// Within cycles there may be very many ways down. What takes more than this counts as too deep.
 const MAX_WORK: usize = 50_000;
 
 /// How deep a schema is, and whether one above it was met again: then it is deeper for others.

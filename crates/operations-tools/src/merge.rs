@@ -220,7 +220,7 @@ fn one_keyword(key: &str, one: &Value, other: &Value) -> Option<Value> {
     }
 }
 
-/// Both schemas, to be merged when somebody comes by.
+/// Both schemas, to be merged when they are visited.
 pub(crate) fn together(one: &Value, other: &Value) -> Value {
     match (one, other) {
         (Value::Bool(false), _) | (_, Value::Bool(false)) => Value::Bool(false),
@@ -230,7 +230,7 @@ pub(crate) fn together(one: &Value, other: &Value) -> Value {
     }
 }
 
-/// `type: []` when there is none.
+/// `type: []` when no type is left.
 fn common_type(one: &Value, other: &Value) -> Option<Value> {
     let words = |types: &Value| -> Option<Vec<String>> {
         match types {

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::targets::{PropertyNames, Rules};
 
-/// Characters of the hash that tells two names apart.
+/// Characters of the hash that distinguishes two names.
 const HASH: usize = 8;
 
 /// A name for each operation id (or for each name that the user chose instead): letters, digits, `_`
@@ -26,7 +26,7 @@ pub fn tool_names(ids: &[(&str, Option<&str>)], rules: &Rules) -> Vec<String> {
         .filter(|name| fits(name, rules) && is_free(name))
         .cloned()
         .collect();
-    // In the order of the ids, so that even two equal hashes are told apart in the same way each time.
+    // In the order of the ids, so that even two equal hashes are resolved in the same way each time.
     let mut order: Vec<usize> = (0..ids.len()).collect();
     order.sort_by_key(|index| ids.get(*index).map(|(id, _)| *id));
     let mut names = plain.clone();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn confusable_ids_are_told_apart_whatever_the_order() {
+    fn confusable_ids_differ_whatever_the_order() {
         let one = names(&["a.b_c", "a_b.c", "x.y"]);
         let other = names(&["x.y", "a_b.c", "a.b_c"]);
         assert_eq!(one[0], other[2]);

@@ -1,7 +1,7 @@
 //! What each target takes: the one table of their rules.
 //!
 //! Providers change their rules without notice, so every row says where it was read and when. A rule
-//! that only an error message of the provider's tells is as good as a documented one: a request that
+//! that only an error message of the provider shows is as good as a documented one: a request that
 //! is refused for one schema loses all tools of the request.
 
 /// Whom tools are made for.
@@ -17,7 +17,7 @@ pub enum Target {
     Gemini,
     /// The Model Context Protocol.
     Mcp,
-    /// JSON Schema 2020-12 for whoever reads all of it.
+    /// JSON Schema 2020-12 for readers that know all of it.
     JsonSchema,
 }
 
@@ -117,7 +117,7 @@ pub struct Subset {
     pub constraints: &'static [&'static str],
     /// The formats of strings.
     pub formats: &'static [&'static str],
-    /// The formats of numbers, which constrain nothing and help nobody where they are not read.
+    /// The formats of numbers, which constrain nothing and do not help where they are not read.
     pub number_formats: &'static [&'static str],
     /// Objects are closed (`additionalProperties: false`) and all their properties required.
     pub closed: bool,

@@ -1,4 +1,4 @@
-//! The catalogue without Node: joining, leaving, and texts that nobody would write.
+//! The catalogue without Node: joining, leaving, and unlikely texts.
 
 use operations_tools::catalogue::{Catalogue, Entry};
 use operations_tools::declarations::{Declarations, Described, SchemaText, estimated_tokens};

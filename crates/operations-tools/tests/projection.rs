@@ -139,7 +139,7 @@ fn all_of_becomes_one_object() {
 }
 
 #[test]
-fn a_union_at_the_root_is_wrapped_and_one_about_presence_is_told() {
+fn a_union_at_the_root_is_wrapped_and_one_about_presence_is_reported() {
     let union = json!({
         "oneOf": [
             { "type": "object", "properties": { "kind": { "const": "a" }, "x": { "type": "string" } }, "required": ["kind", "x"] },

@@ -14,13 +14,13 @@ use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
-use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::client_async_with_config;
 use tokio_tungstenite::tungstenite::Error;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::limits::CONNECTING;
 use crate::options::{Options, Plan, Reconnect};
@@ -32,7 +32,7 @@ use crate::tls;
 /// The module under which log lines appear.
 const MODULE: &str = "hub";
 
-/// A connection to a hub. Dropping it ends it at once; [`Connection::close`] ends it in good order.
+/// A connection to a hub. Dropping it ends it at once; [`Connection::close`] ends it gracefully.
 pub struct Connection {
     shared: Arc<Shared>,
 }
@@ -50,12 +50,11 @@ struct Shared {
     /// Where JavaScript finds what there is for it.
     mailbox: Arc<Mailbox>,
     session: Mutex<Option<Arc<Session>>>,
-    /// It is to end in good order.
+    /// It is to end gracefully.
     closing: CancellationToken,
     /// It is to end now.
     kill: CancellationToken,
-    /// It is over.
-    ended: Notify,
+    tasks: TaskTracker,
     logger: Logger,
 }
 
@@ -89,7 +88,9 @@ impl Connection {
     ) -> Result<Self, CallError> {
         let plan = options.plan()?;
         let tls = if plan.is_tls {
-            Some(Arc::new(tls::config(options.ca_file.as_deref()).await?))
+            Some(Arc::new(
+                tls::config(options.ca.as_deref(), options.ca_file.as_deref()).await?,
+            ))
         } else {
             None
         };
@@ -107,7 +108,7 @@ impl Connection {
             session: Mutex::default(),
             closing: CancellationToken::new(),
             kill: CancellationToken::new(),
-            ended: Notify::new(),
+            tasks: TaskTracker::new(),
             logger,
             options,
         });
@@ -116,7 +117,7 @@ impl Connection {
         };
         let first = match shared.connect().await {
             Ok(socket) => {
-                // Whoever is told that there is a connection may use it at once.
+                // The connection may be used as soon as it is reported.
                 shared.connected();
                 Some(socket)
             }
@@ -126,7 +127,7 @@ impl Connection {
             }
             Err(error) => return Err(error),
         };
-        tokio::spawn(Arc::clone(&shared).stay(first));
+        shared.tasks.spawn(Arc::clone(&shared).stay(first));
         Ok(connection)
     }
 
@@ -136,7 +137,7 @@ impl Connection {
         &self.shared.peer
     }
 
-    /// Offers operations to the hub, each of which is JSON, now and after every loss of the connection. Gives what the hub
+    /// Offers operations to the hub, each of which is JSON, now and after every loss of the connection. Returns what the hub
     /// makes of it, a JSON object.
     ///
     /// # Errors
@@ -200,21 +201,10 @@ impl Connection {
     pub async fn close(&self, drain: Duration) {
         let shared = &self.shared;
         shared.closing.cancel();
-        let is_over = || locked(&shared.status).link() == Link::Closed;
-        let waiting = async {
-            loop {
-                let ended = shared.ended.notified();
-                if is_over() {
-                    return;
-                }
-                ended.await;
-            }
-        };
-        if timeout(drain, waiting).await.is_err() {
+        shared.tasks.close();
+        if timeout(drain, shared.tasks.wait()).await.is_err() {
             shared.kill.cancel();
-            while !is_over() {
-                sleep(Duration::from_millis(5)).await;
-            }
+            shared.tasks.wait().await;
         }
     }
 }
@@ -238,7 +228,7 @@ impl Shared {
         let mut attempt = 0;
         loop {
             let (socket, offer) = match first.take() {
-                // Nobody had a connection before to offer anything on.
+                // There was no connection before to offer anything on.
                 Some(socket) => (socket, None),
                 None => match self.again(&mut attempt).await {
                     Some(socket) => (socket, self.connected()),
@@ -262,17 +252,16 @@ impl Shared {
         }
         self.peer.close();
         self.change(Link::Closed);
-        self.ended.notify_waiters();
     }
 
-    /// There is a connection. Gives what is to be offered on it: whoever offers something later sees that there is one.
+    /// There is a connection. Returns what is to be offered on it: later offers see that there is one.
     fn connected(&self) -> Option<Arc<Vec<String>>> {
         self.peer.connected();
         let mut status = locked(&self.status);
         status.change(now(), Link::Connected);
         let offer = locked(&self.offer).clone();
         drop(status);
-        self.tell();
+        self.notify();
         offer
     }
 
@@ -353,20 +342,23 @@ impl Shared {
     }
 
     fn failed(&self, error: &CallError) {
+        if error.code == Code::AccessDenied.as_str() {
+            self.peer.refused_us(error);
+        }
         let is_news = locked(&self.status).failed(&error.message);
         if is_news {
             self.logger
                 .log(Level::Warning, MODULE, error.message.clone(), []);
-            self.tell();
+            self.notify();
         }
     }
 
     fn change(&self, link: Link) {
         locked(&self.status).change(now(), link);
-        self.tell();
+        self.notify();
     }
 
-    fn tell(&self) {
+    fn notify(&self) {
         let status = locked(&self.status).to_json();
         self.mailbox.set("link", &status.to_string());
     }
@@ -431,7 +423,7 @@ impl Shared {
         let (code, why) = match status {
             StatusCode::UNAUTHORIZED => (
                 Code::AccessDenied,
-                "the token is missing or not valid there".to_owned(),
+                "the hub refused the token: it is missing or not valid there".to_owned(),
             ),
             StatusCode::FORBIDDEN => (
                 Code::AccessDenied,
@@ -441,7 +433,7 @@ impl Shared {
                 Code::ExecutionError,
                 "there is no hub at this path. The door's default is /hub".to_owned(),
             ),
-            // So do some servers with TLS answer who speaks without.
+            // Some TLS servers answer plain HTTP like this.
             StatusCode::BAD_REQUEST if !self.plan.is_tls => (
                 Code::ExecutionError,
                 format!("it answers with the status {status}. If the hub has TLS, try wss://"),

@@ -5,13 +5,13 @@
 //! |---|---|---|
 //! | `hub.hello` | `protocol, maxFrameBytes, maxStreamBytes?` | the sender knows these frames, and paces streams |
 //! | `hub.credit` | `requestId, upTo` | events of a stream up to this number may be sent |
-//! | `hub.ping`, `hub.pong` | | is somebody there? For pages, which cannot send pings of the protocol beneath |
+//! | `hub.ping`, `hub.pong` | | a ping for pages, which cannot send pings of the protocol beneath |
 //! | `hub.discover` | | what may the sender call? |
 //! | `hub.offer` | `operations, more?` | what the sender serves |
 //! | `hub.operations` | `operations, more?` | the answer to `hub.discover` with the same `id` |
 //! | `hub.accepted` | `operations` | the answer to `hub.offer`: under which ids they are called now |
 //! | `hub.error` | `code, message, details?` | the other answer to either |
-//! | `hub.changed` | | what the sender would answer to `hub.discover` is another now |
+//! | `hub.changed` | | what the sender would answer to `hub.discover` has changed |
 
 use operations_core::call::{CallEvent, EventType, Refusal, is_request_id};
 use operations_core::error::CallError;
@@ -40,7 +40,7 @@ pub enum Frame<'a> {
         /// The number of the last one.
         up_to: u64,
     },
-    /// Is somebody there?
+    /// A ping.
     Ping {
         /// Correlates the answer.
         id: String,
@@ -68,9 +68,9 @@ pub enum Frame<'a> {
         /// JSON: an object.
         payload: &'a str,
     },
-    /// A question cannot be answered, or an offer was not taken.
+    /// A control request failed: discovery, or an offer.
     Failed {
-        /// That of the question or the offer.
+        /// That of the control request.
         id: String,
         /// Why.
         error: CallError,
@@ -86,7 +86,7 @@ impl<'a> Frame<'a> {
     ///
     /// # Errors
     ///
-    /// When it is none.
+    /// When it is not valid.
     pub fn read(text: &'a str) -> Result<Self, Refusal> {
         let message = Object::read_levels(text, CallEvent::LEVELS)?;
         let kind = message.text("type").ok_or(Refusal::NoType)?;
@@ -144,8 +144,8 @@ pub enum About {
     Request(String),
     /// It answers this request.
     Answer(String),
-    /// It is a question, or an offer, with this id.
-    Question(String),
+    /// A control request with this id.
+    ControlRequest(String),
 }
 
 /// Finds out what a frame is about that is nested too deeply.
@@ -154,7 +154,7 @@ pub fn about(text: &str) -> Option<About> {
     let message = Object::read_however_deep(text).ok()?;
     let kind = message.string("type")?;
     if matches!(kind.as_str(), "hub.offer" | "hub.discover") {
-        return message.string("id").map(About::Question);
+        return message.string("id").map(About::ControlRequest);
     }
     let kind = EventType::from_name(&kind)?;
     let payload = Object::read_however_deep(message.get("payload")?).ok()?;
@@ -224,7 +224,7 @@ pub fn completed(request_id: &str) -> String {
     event(EventType::Completed, request_id, "")
 }
 
-/// Nobody waits any more.
+/// The result is not wanted any more.
 #[must_use]
 pub fn aborted(request_id: &str) -> String {
     event(EventType::Aborted, request_id, "")
@@ -240,7 +240,7 @@ pub fn error(request_id: &str, error: &CallError) -> String {
     write(EventType::Error.as_str(), "", &payload.to_string())
 }
 
-/// A question cannot be answered, or an offer was not taken.
+/// A control request failed: discovery, or an offer.
 #[must_use]
 pub fn failed(id: &str, error: &CallError) -> String {
     let payload = serde_json::to_string(error).unwrap_or_else(|_| "{}".to_owned());

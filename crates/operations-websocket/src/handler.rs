@@ -1,4 +1,4 @@
-//! An operation of a peer as a handler of the registry: a call that needs nothing of the host.
+//! An operation of a peer as a handler of the registry: a call that needs nothing of JavaScript.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use operations_core::json::Document;
 use operations_core::registry::{Context, Handler, Outcome, Produced};
 use serde_json::json;
 
-use crate::peer::{Outbound, Peer, Subscription, Told};
+use crate::peer::{CallResult, Outbound, Peer, Subscription};
 
 /// One operation of a peer.
 #[derive(Debug, Clone)]
@@ -27,12 +27,13 @@ impl PeerHandler {
         Outbound {
             operation_id: self.operation_id.clone(),
             input: input.map(|input| input.text().to_owned()),
-            // The declared fields only: whatever else the host knows of the caller, a token say, is not for peers.
+            // The declared fields only: whatever else JavaScript knows of the caller, a token say, is not for peers.
             identity: context.identity.as_ref().map(|it| json!(it).to_string()),
             metadata: context.passed_on.clone(),
             parent_request_id: context.request_id.clone(),
             deadline: context.deadline,
             trace: context.trace.clone(),
+            bytes: context.bytes.clone(),
         }
     }
 }
@@ -46,7 +47,7 @@ impl Handler for PeerHandler {
             tokio::select! {
                 biased;
                 () = context.cancel.cancelled() => Err(was_aborted(&id).into()),
-                told = peer.call(outbound) => produced(told),
+                result = peer.call(outbound) => produced(result),
             }
         }
         .boxed()
@@ -89,8 +90,8 @@ enum Events {
 }
 
 /// The registry recognises an envelope.
-fn produced(told: Told) -> Outcome {
-    let output = told?;
+fn produced(result: CallResult) -> Outcome {
+    let output = result?;
     let document = Document::parse(output).map_err(|why| {
         Failure::from(CallError::failed(format!(
             "The answer cannot be read: {why}"

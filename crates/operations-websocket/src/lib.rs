@@ -3,7 +3,7 @@
 //! A connection has two ends that are alike: either may call, and either may serve. A frame is one event of the protocol,
 //! `{ "type", "id", "payload" }` as JSON text; frames of type `hub.*` are for those who know them ([`frame`]).
 //!
-//! - [`peer`]: the other end, to whoever calls it. It outlives a lost connection if somebody makes a new one.
+//! - [`peer`]: the other end, for its callers. It outlives a lost connection if a new one is made.
 //! - [`serving`]: what is done for the other end.
 //! - [`session`]: one connection, from its first frame to its last.
 //! - [`handler`]: an operation of the other end as a handler of the registry.
@@ -12,10 +12,10 @@
 #![forbid(unsafe_code)]
 
 pub mod connection;
+pub mod errors;
 pub mod frame;
 pub mod handler;
 pub mod limits;
-pub mod loss;
 pub mod options;
 pub mod peer;
 pub mod serving;

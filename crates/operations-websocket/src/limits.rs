@@ -44,10 +44,10 @@ pub const OFFER_BYTES: usize = 32 * 1024 * 1024;
 /// The same for all connections of a server together.
 pub const ALL_OFFER_BYTES: usize = 256 * 1024 * 1024;
 
-/// How long an offer may take from its first part to its last. Whoever offers waits no longer for the answer ([`PATIENCE`]).
+/// How long an offer may take from its first part to its last. The sender waits no longer for the response ([`PATIENCE`]).
 pub const OFFER_TIME: Duration = PATIENCE;
 
-/// Bytes of the id of a question or an offer.
+/// Bytes of the id of a control request.
 pub const LONGEST_ID: usize = 256;
 
 /// Lists of operations that the other end may be sending at a time.
@@ -62,11 +62,14 @@ pub const FRAME_BYTES: usize = 4 * 1024 * 1024;
 /// How often the other end has to show that it is there, unless the user says otherwise. After two of these it is not.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 
+/// How long a message of a hub may take from its first byte to its last.
+pub const MESSAGE_TIME: Duration = PATIENCE;
+
 /// How long the other end may take to read the last frame.
 pub const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How long a connection may take to be made.
 pub const CONNECTING: Duration = Duration::from_secs(10);
 
-/// How long the other end may take to answer a question about itself.
+/// How long the other end may take to answer a control request.
 pub const PATIENCE: Duration = Duration::from_secs(30);

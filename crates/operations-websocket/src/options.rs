@@ -1,4 +1,4 @@
-//! What the host says about a connection to a hub, as JSON. The facade has checked it (`facade/websocket/connection.ts`).
+//! What JavaScript says about a connection to a hub, as JSON. The facade has checked it (`facade/websocket/connection.ts`).
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use url::Url;
 
 use crate::limits::{
-    FRAME_BYTES, HEARTBEAT, MOST_CALLS, MOST_OPERATIONS, MOST_WAITING, OFFER_TIME,
+    FRAME_BYTES, HEARTBEAT, MESSAGE_TIME, MOST_CALLS, MOST_OPERATIONS, MOST_WAITING, OFFER_TIME,
 };
 use crate::session::{Settings, offer_bytes};
 
@@ -44,6 +44,9 @@ pub struct Options {
     #[serde(default)]
     heartbeat: Option<f64>,
     /// Certificates of authorities (PEM), instead of the system's.
+    #[serde(default)]
+    pub ca: Option<String>,
+    /// The same in a file.
     #[serde(default)]
     pub ca_file: Option<String>,
 }
@@ -84,6 +87,7 @@ impl Options {
         Settings {
             max_frame_bytes: self.max_frame_bytes.unwrap_or(FRAME_BYTES),
             heartbeat: self.heartbeat.map_or(HEARTBEAT, clock::milliseconds),
+            message_time: MESSAGE_TIME,
             max_calls: MOST_CALLS,
             max_operations: MOST_OPERATIONS,
             offer_time: OFFER_TIME,
@@ -140,7 +144,7 @@ impl Options {
                 .map_err(|_| invalid("the token cannot be sent in a header"))?;
             headers.insert(AUTHORIZATION, value);
         }
-        // Nobody else knows it: whoever shows it again is the same spoke, which has come back.
+        // It is secret: a connection that shows it again is the same spoke, which has come back.
         let instance = uuid::Uuid::new_v4().simple().to_string();
         if let Ok(mut instance) = HeaderValue::try_from(instance) {
             instance.set_sensitive(true);

@@ -1,16 +1,16 @@
-//! The other end of a connection, to whoever calls it.
+//! The other end of a connection, for its callers.
 //!
-//! - `requests`: what was asked of it, and who waits for what;
+//! - `requests`: the requests to it, and who waits for what;
 //! - `outbox`: what waits to be written;
-//! - `questions`: what is asked about it;
-//! - `outbound`: calls and subscriptions of somebody in Rust.
+//! - `control_requests`: discovery and offers;
+//! - `outbound`: calls and subscriptions from Rust.
 
+mod control_requests;
 mod outbound;
 mod outbox;
-mod questions;
 mod requests;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use operations_core::call::submission::{self, NewRequest};
 use operations_core::call::{Answer, CallEvent, Refusal, Refused};
@@ -21,25 +21,28 @@ use operations_core::mailbox::{Item, Mailbox};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
-pub use outbound::{Outbound, Subscription, Told};
+pub use outbound::{CallResult, Outbound, Subscription};
 pub(crate) use outbox::Unsent;
 
+use crate::errors;
 use crate::frame;
 use crate::limits::{PAGE_BYTES, PATIENCE, STREAMS_WAIT};
-use crate::loss;
 use requests::{Ending, Link, State, To, post};
 
 /// The other end of a connection.
 pub struct Peer {
     state: Mutex<State>,
-    /// There is something to write.
+    /// Woken when there is something to write.
     outgoing: Notify,
-    /// There is room for streams again.
+    /// Woken when there is room for streams again.
     room: Notify,
-    /// Something is due earlier than the clock knows.
+    /// Woken when a timer is due earlier than the clock task knows.
     clock: Arc<Notify>,
     over: CancellationToken,
+    /// Acts when a timer is due.
+    ticking: OnceLock<AbortOnDropHandle<()>>,
 }
 
 impl std::fmt::Debug for Peer {
@@ -58,11 +61,12 @@ impl Peer {
             room: Notify::new(),
             clock: Arc::default(),
             over: CancellationToken::new(),
+            ticking: OnceLock::new(),
         });
         let (ticked, clock) = (Arc::downgrade(&peer), Arc::clone(&peer.clock));
         let over = peer.over.clone();
-        tokio::spawn(async move {
-            // The peer is not held while this waits: it goes with the last who has it.
+        let ticking = tokio::spawn(async move {
+            // The peer is not held while this waits: it is freed with its last handle.
             let next_due = || {
                 let peer = ticked.upgrade()?;
                 Some(locked(&peer.state).pending.next_due())
@@ -89,6 +93,7 @@ impl Peer {
                 () = ticking => {}
             }
         });
+        let _ = peer.ticking.set(AbortOnDropHandle::new(ticking));
         peer
     }
 
@@ -122,7 +127,7 @@ impl Peer {
         result
     }
 
-    // What users want.
+    // For callers.
 
     /// Sends the calls of one turn of JavaScript's ([`submission::calls`]). One that cannot be sent fails as one that was.
     pub fn call_all(&self, mailbox: &Arc<Mailbox>, text: &str) {
@@ -204,13 +209,13 @@ impl Peer {
     ///
     /// When it does not say.
     pub async fn discover(&self) -> Result<String, CallError> {
-        self.ask("The question what is served there", |id| {
+        self.ask("The request for what is served there", |id| {
             vec![frame::write("hub.discover", id, "{}")]
         })
         .await
     }
 
-    /// Offers operations, each of which is JSON. Gives what the other end makes of it, a JSON object.
+    /// Offers operations, each of which is JSON. Returns what the other end makes of it, a JSON object.
     ///
     /// # Errors
     ///
@@ -221,7 +226,7 @@ impl Peer {
         })
     }
 
-    /// The question is on its way when this returns; the future waits for the answer.
+    /// The request is on its way when this returns; the future waits for the response.
     fn ask(
         &self,
         what: &'static str,
@@ -230,10 +235,10 @@ impl Peer {
         let asked = self.act(|_, state, _| {
             match &state.link {
                 Link::Up => {}
-                Link::Over(Ending::Closed) => return Err(loss::not_asked(what)),
-                _ => return Err(loss::unanswered(what, "there is no connection")),
+                Link::Over(Ending::Closed) => return Err(errors::not_asked(what)),
+                _ => return Err(errors::unanswered(what, "there is no connection")),
             }
-            let (id, reply) = state.questions.open();
+            let (id, reply) = state.control_requests.open();
             for text in question(&id) {
                 state.write(text);
             }
@@ -241,20 +246,20 @@ impl Peer {
         });
         async move {
             let (id, reply) = asked?;
-            let told = timeout(PATIENCE, reply).await;
-            locked(&self.state).questions.forget(&id);
-            match told {
-                Ok(Ok(told)) => told,
-                Ok(Err(_)) => Err(loss::unanswered(what, "the connection is lost")),
-                Err(_) => Err(loss::unanswered(
+            let reply = timeout(PATIENCE, reply).await;
+            locked(&self.state).control_requests.forget(&id);
+            match reply {
+                Ok(Ok(reply)) => reply,
+                Ok(Err(_)) => Err(errors::unanswered(what, "the connection is lost")),
+                Err(_) => Err(errors::unanswered(
                     what,
-                    "the other side says nothing. It may not know this question",
+                    "the other side says nothing. It may not know this request",
                 )),
             }
         }
     }
 
-    // What a session wants.
+    // For the session.
 
     /// There is a connection.
     pub fn connected(&self) {
@@ -277,7 +282,13 @@ impl Peer {
         self.room.notify_waiters();
     }
 
-    /// Somebody here has closed the connection, for good. Everything fails.
+    /// The other end does not let us in: what waits for a connection fails, because waiting longer would not help.
+    pub fn refused_us(&self, refusal: &CallError) {
+        self.act(|_, state, waking| state.fail_waiting(refusal, waking));
+        self.room.notify_waiters();
+    }
+
+    /// The connection was closed on this side, for good. Everything fails.
     pub fn close(&self) {
         self.end(Ending::Closed);
     }
@@ -327,14 +338,14 @@ impl Peer {
         locked(&self.state).max_stream_bytes
     }
 
-    /// Counts a frame that follows no protocol of ours. Gives how many there were.
+    /// Counts a frame that follows no protocol of ours. Returns how many there were.
     pub(crate) fn refuse(&self, refusal: &Refusal) -> u64 {
         let mut state = locked(&self.state);
         state.refused.count(refusal);
         state.refused.total()
     }
 
-    /// Something for a request of ours. Says whether the other end reads fast enough what it is told in turn.
+    /// Something for a request of ours. Returns whether the other end reads the replies fast enough.
     pub(crate) fn event(&self, event: CallEvent<'_>) -> bool {
         self.act(|now, state, waking| state.event(now, event, waking))
     }
@@ -350,15 +361,15 @@ impl Peer {
     /// A part of a list that was asked for.
     pub(crate) fn listed(&self, id: &str, part: &str, has_more: bool, most: usize) {
         let mut state = locked(&self.state);
-        state.questions.listed(id, part, has_more, most);
+        state.control_requests.listed(id, part, has_more, most);
     }
 
-    /// The answer to a question.
+    /// The response to a control request.
     pub(crate) fn answered(&self, id: &str, answer: Result<String, CallError>) {
-        locked(&self.state).questions.answered(id, answer);
+        locked(&self.state).control_requests.answered(id, answer);
     }
 
-    /// Writes a frame that is no request. Says whether the other end reads fast enough.
+    /// Writes a frame that is no request. Returns whether the other end reads fast enough.
     pub(crate) fn write(&self, frame: impl Into<Unsent>) -> bool {
         self.act(|_, state, _| {
             state.write(frame);
@@ -432,7 +443,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_answers_what_nobody_asked_has_to_read_what_it_is_told() {
+    async fn a_peer_that_sends_unrequested_responses_has_to_read_the_replies() {
         let peer = Peer::new("mallory");
         peer.connected();
         let id = "x".repeat(256);

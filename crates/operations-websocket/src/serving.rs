@@ -15,19 +15,19 @@ pub struct Incoming {
     pub request_id: String,
     /// What is called.
     pub operation_id: String,
-    /// What it takes, as JSON; nothing for `undefined`.
+    /// Its input, as JSON; `None` for `undefined`.
     pub input: Option<String>,
     /// The call that makes this one.
     pub parent_request_id: Option<String>,
     /// Unix milliseconds.
     pub deadline: Option<f64>,
-    /// Who calls, as the other end says: JSON that was looked at.
+    /// Who calls, as the other end says: JSON that was checked.
     pub identity: Option<String>,
     /// Whatever the caller adds, as JSON: an object.
     pub metadata: Option<String>,
     /// The trace that it belongs to, as JSON: an object.
     pub trace: Option<String>,
-    /// What its bytes are counted by, where they are.
+    /// The budget share that counts its bytes.
     pub held: Option<Arc<Held>>,
 }
 
@@ -60,7 +60,7 @@ pub trait Serving: Send + Sync {
     /// Does a call. Dropping this ends the work.
     fn call(&self, incoming: Incoming) -> BoxFuture<'static, Result<Answered, CallError>>;
 
-    /// By what the bytes of calls and answers of the other end are counted, together with those of other connections.
+    /// The budget share that counts the bytes of calls and answers of the other end, together with those of other connections.
     fn bytes(&self) -> Option<Arc<Share>> {
         None
     }
@@ -73,19 +73,19 @@ pub trait Serving: Send + Sync {
         None
     }
 
-    /// Whether what was offered is kept although nobody has decided that it should be. Then it counts as long as the
+    /// Whether what was offered is kept although no function has decided that it should be. Then it counts as long as the
     /// connection lives.
     fn keeps_any_offer(&self) -> bool {
         false
     }
 
-    /// The other end offers operations: a JSON list. Gives what it is told, a JSON object.
+    /// The other end offers operations: a JSON list. Returns the response, a JSON object.
     fn offered(&self, operations: String) -> BoxFuture<'static, Result<String, CallError>>;
 
-    /// The other end would tell something else about its operations now.
+    /// The operations of the other end have changed.
     fn changed(&self) {}
 
-    /// An item each time that the other end is to be told that operations have changed.
+    /// An item each time that the other end is to be notified that operations have changed.
     fn changes(&self) -> BoxStream<'static, ()> {
         Box::pin(futures::stream::pending())
     }

@@ -1,9 +1,10 @@
-//! One connection, from its first frame to its last: it reads, writes, and finds out when nobody is there any more.
+//! One connection, from its first frame to its last: it reads, writes, and finds out when the other end is gone.
 //!
 //! - `answering`: calls of the other end;
-//! - `listing`: its questions what is served here, and its offers;
+//! - `listing`: its control requests: discovery and offers;
 //! - `offers`: the offers of which more is to come, and how much they may take;
-//! - `metered`: how many bytes of a socket were written;
+//! - `metered`: how many bytes of a socket were written, and read of a message that is not complete;
+//! - `parts`: large frames, handed on as several;
 //! - `end`: how a connection ends.
 
 mod answering;
@@ -11,6 +12,7 @@ mod end;
 mod listing;
 mod metered;
 mod offers;
+mod parts;
 
 use std::pin::pin;
 use std::sync::atomic::Ordering;
@@ -28,7 +30,8 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Bytes;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::frame::Frame as WebSocketFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
 use tokio_tungstenite::tungstenite::protocol::{Message, WebSocketConfig};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -36,12 +39,12 @@ use tokio_util::task::TaskTracker;
 pub use end::End;
 pub use metered::Metered;
 
+use crate::errors;
 use crate::frame::{self, About, Frame};
 use crate::limits::{
     ALL_OFFER_BYTES, CALL_BYTES, LAST_WORDS, LIST_BYTES, MOST_LISTS, MOST_MALFORMED, PROTOCOL,
     WAITING_BYTES,
 };
-use crate::loss;
 use crate::peer::{Peer, Unsent};
 use crate::serving::Serving;
 use answering::Running;
@@ -49,6 +52,10 @@ use offers::Offers;
 
 /// Bytes that are written in one go.
 const WRITE_BYTES: usize = 128 * 1024;
+
+/// A longer message is written in parts of this size: what is written at a time is buffered, and the buffer stays as large as
+/// it was once.
+const PART_BYTES: usize = 64 * 1024;
 
 /// How long the other end may read nothing of what is written. In heartbeats.
 const WRITE_HEARTBEATS: u32 = 4;
@@ -67,6 +74,8 @@ pub struct Settings {
     pub max_frame_bytes: usize,
     /// How often the other end has to show that it is there; after two of these it is not.
     pub heartbeat: Duration,
+    /// How long a message may take from its first byte to its last.
+    pub message_time: Duration,
     /// Calls of the other end that are worked on, or wait, at a time.
     pub max_calls: usize,
     /// Operations that the other end may offer.
@@ -106,7 +115,7 @@ pub struct Session {
     tasks: TaskTracker,
     offers: Offers,
     /// Questions and offers of the other end that may be worked on at a time: each can hold all operations.
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     /// Nothing new is begun.
     closing: CancellationToken,
     /// It is over.
@@ -118,6 +127,23 @@ pub struct Session {
 /// How many bytes the calls of the other end may have in all.
 fn call_bytes(settings: &Settings) -> usize {
     CALL_BYTES.max(settings.max_frame_bytes)
+}
+
+/// The frames of a text.
+fn parts_of(text: String) -> impl Iterator<Item = Message> {
+    let (mut rest, mut kind) = (Some(Bytes::from(text)), Data::Text);
+    std::iter::from_fn(move || {
+        let mut part = rest.take()?;
+        if part.len() > PART_BYTES {
+            rest = Some(part.split_off(PART_BYTES));
+        }
+        let opcode = OpCode::Data(std::mem::replace(&mut kind, Data::Continue));
+        Some(Message::Frame(WebSocketFrame::message(
+            part,
+            opcode,
+            rest.is_none(),
+        )))
+    })
 }
 
 /// Ends a session whose connection is not driven any more.
@@ -146,20 +172,20 @@ impl Session {
             settings,
             running: Mutex::default(),
             tasks: TaskTracker::new(),
-            places: Arc::new(Semaphore::new(MOST_LISTS)),
+            permits: Arc::new(Semaphore::new(MOST_LISTS)),
             closing,
             over: CancellationToken::new(),
             closed: OnceLock::new(),
         })
     }
 
-    /// Ends the connection and the calls of the other end, which is told why.
+    /// Ends the connection and the calls of the other end, and says why.
     pub fn close(&self, why: &'static str) {
         let _ = self.closed.set(why);
         self.end();
     }
 
-    /// How many calls of the other end are under way.
+    /// How many calls of the other end are running.
     #[must_use]
     pub fn running(&self) -> usize {
         locked(&self.running).len()
@@ -172,6 +198,9 @@ impl Session {
         kill: &CancellationToken,
     ) -> End {
         let written = socket.get_ref().written();
+        let unfinished = socket.get_ref().unfinished();
+        // A handshake may have gone before.
+        unfinished.clear();
         let (mut sink, mut stream) = socket.split();
         let _over = Over(self);
         self.peer.connected();
@@ -194,7 +223,9 @@ impl Session {
                     let mut counted = Vec::new();
                     for Unsent { text, held } in frames {
                         counted.extend(held);
-                        sink.feed(Message::text(text)).await?;
+                        for part in parts_of(text) {
+                            sink.feed(part).await?;
+                        }
                     }
                     sink.flush().await
                 };
@@ -222,6 +253,12 @@ impl Session {
                     Some(Err(error)) => return End::of(&error),
                     Some(Ok(message)) => message,
                 };
+                match &message {
+                    Message::Text(_) | Message::Binary(_) => unfinished.clear(),
+                    Message::Ping(_) | Message::Pong(_) | Message::Close(_) | Message::Frame(_) => {
+                        unfinished.control_frame(message.len());
+                    }
+                }
                 let end = match message {
                     Message::Text(text) => self.take(text.as_str()),
                     Message::Binary(_) => self.refuse(&Refusal::NoType),
@@ -239,14 +276,15 @@ impl Session {
             () = self.drained() => End::ours(CloseCode::Away, "this side is closing"),
             end = reading => end,
             end = writing => end,
+            end = unfinished.refused(self.settings.message_time) => end,
             end = self.ending_late_offers() => end,
-            () = self.telling_changes() => End::ours(CloseCode::Away, "this side is closing"),
+            () = self.notifying_changes() => End::ours(CloseCode::Away, "this side is closing"),
             () = self.over.cancelled() => {
                 let why = self.closed.get().copied();
                 End::ours(CloseCode::Policy, why.unwrap_or("the other side reads too slowly"))
             }
         };
-        let farewell = async {
+        let closing_frames = async {
             if end.is_heard {
                 let _ = sink.send(Message::Close(Some(end.frame()))).await;
                 // A connection that is dropped while something is unread takes the last frame with it.
@@ -254,12 +292,12 @@ impl Session {
             }
             let _ = sink.close().await;
         };
-        let _ = timeout(LAST_WORDS, farewell).await;
+        let _ = timeout(LAST_WORDS, closing_frames).await;
         self.end();
         end
     }
 
-    /// The connection is over: so are the calls of the other end, at once. Saying goodbye may take a while.
+    /// The connection is over: so are the calls of the other end, at once. Closing may take a while.
     fn end(&self) {
         self.over.cancel();
         for running in locked(&self.running).values() {
@@ -280,8 +318,8 @@ impl Session {
         sleep(Duration::from_millis(5)).await;
     }
 
-    /// Those who know what it means are told when what is served changes.
-    async fn telling_changes(&self) {
+    /// Peers that support it are notified when what is served changes.
+    async fn notifying_changes(&self) {
         let mut changes = self.serving.changes();
         while let Some(()) = changes.next().await {
             if self.peer.is_paced() {
@@ -353,11 +391,11 @@ impl Session {
         None
     }
 
-    /// A frame is nested too deeply to be looked at. Whoever waits for something that it is about is told.
+    /// A frame is nested too deeply to be read. The request that it belongs to fails.
     fn too_deep(&self, text: &str) -> Option<End> {
         match frame::about(text) {
-            Some(About::Request(id)) => self.write(frame::error(&id, &loss::too_deep())),
-            Some(About::Question(id)) => self.write(frame::failed(&id, &loss::too_deep())),
+            Some(About::Request(id)) => self.write(frame::error(&id, &errors::too_deep())),
+            Some(About::ControlRequest(id)) => self.write(frame::failed(&id, &errors::too_deep())),
             Some(About::Answer(request_id)) => {
                 let output = None;
                 self.peer.event(CallEvent::Responded { request_id, output });
@@ -370,7 +408,7 @@ impl Session {
         None
     }
 
-    /// Writes a frame, or ends the connection to somebody who does not read.
+    /// Writes a frame, or ends the connection to a peer that does not read.
     fn write(&self, frame: impl Into<Unsent>) {
         if !self.peer.write(frame) {
             self.end();
@@ -395,7 +433,7 @@ mod tests {
     use operations_core::error::CallError;
 
     use super::*;
-    use crate::limits::{MOST_BYTES_WAITING, OFFER_TIME};
+    use crate::limits::{MESSAGE_TIME, MOST_BYTES_WAITING, OFFER_TIME};
     use crate::serving::{Answered, Incoming};
 
     struct NeverDone;
@@ -414,14 +452,15 @@ mod tests {
         }
     }
 
-    /// Saying goodbye to them takes a while. What their calls answered meanwhile would be kept.
+    /// Closing takes a while. What their calls answered meanwhile would be kept.
     #[tokio::test]
-    async fn the_calls_of_somebody_who_does_not_read_end_at_once() {
+    async fn the_calls_of_a_peer_that_does_not_read_end_at_once() {
         let peer = Peer::new("mallory");
         peer.connected();
         let settings = Settings {
             max_frame_bytes: MOST_BYTES_WAITING,
             heartbeat: Duration::from_secs(60),
+            message_time: MESSAGE_TIME,
             max_calls: 10,
             max_operations: 10,
             offer_time: OFFER_TIME,
@@ -433,7 +472,7 @@ mod tests {
             r#"{"type":"call.requested","id":"","payload":{"requestId":"a","operationId":"o"}}"#;
         assert!(session.take(request).is_none());
         let call = locked(&session.running).get("a").map(Arc::clone);
-        let call = call.expect("it is under way");
+        let call = call.expect("it is running");
         session.write("x".repeat(MOST_BYTES_WAITING));
         assert!(!call.cancel.is_cancelled());
         session.write("x".to_owned());

@@ -14,12 +14,26 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
-/// The authorities of the system, or the certificates in a file.
-pub(crate) async fn config(ca_file: Option<&str>) -> Result<ClientConfig, CallError> {
+/// The authorities of the system, or the certificates in a text or a file.
+pub(crate) async fn config(
+    ca: Option<&str>,
+    ca_file: Option<&str>,
+) -> Result<ClientConfig, CallError> {
     // One provider for the process; another part of this library may have been first.
     let _ = ring::default_provider().install_default();
-    let given = match ca_file {
-        Some(path) => in_file(path).await?,
+    let source = ca_file.map_or_else(
+        || "tls.ca".to_owned(),
+        |path| format!("tls.caFile ({path})"),
+    );
+    let text = match (ca, ca_file) {
+        (_, Some(path)) => Some(in_file(path, &source).await?),
+        (Some(text), None) => Some(text.as_bytes().to_vec()),
+        (None, None) => None,
+    };
+    let given = match &text {
+        Some(text) => CertificateDer::pem_slice_iter(text)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| unusable(&source, &error.to_string()))?,
         None => tokio::task::spawn_blocking(|| rustls_native_certs::load_native_certs().certs)
             .await
             .unwrap_or_default(),
@@ -30,23 +44,23 @@ pub(crate) async fn config(ca_file: Option<&str>) -> Result<ClientConfig, CallEr
         let _ = roots.add(certificate.clone());
     }
     if roots.is_empty() {
-        return Err(match ca_file {
-            Some(path) => CallError::invalid(format!(
-                "connectHub: caFile holds no certificate (PEM): {path}"
-            )),
+        return Err(match text {
+            Some(_) => {
+                CallError::invalid(format!("connectHub: {source} holds no certificate (PEM)"))
+            }
             None => CallError::failed(
-                "connectHub: no certificate of an authority was found. Install the system's, or name a file (caFile)",
+                "connectHub: no certificate of an authority was found. Install the system's, or name a file (tls.caFile)",
             ),
         });
     }
-    let Some(path) = ca_file else {
+    if text.is_none() {
         return Ok(ClientConfig::builder()
             .with_root_certificates(roots)
             .with_no_client_auth());
-    };
+    }
     let authorities = WebPkiServerVerifier::builder(Arc::new(roots))
         .build()
-        .map_err(|error| unusable(path, &error.to_string()))?;
+        .map_err(|error| unusable(&source, &error.to_string()))?;
     let verifier = Named { authorities, given };
     Ok(ClientConfig::builder()
         .dangerous()
@@ -54,19 +68,16 @@ pub(crate) async fn config(ca_file: Option<&str>) -> Result<ClientConfig, CallEr
         .with_no_client_auth())
 }
 
-async fn in_file(path: &str) -> Result<Vec<CertificateDer<'static>>, CallError> {
+async fn in_file(path: &str, source: &str) -> Result<Vec<u8>, CallError> {
     let file = path.to_owned();
-    let text = tokio::task::spawn_blocking(move || std::fs::read(file))
+    tokio::task::spawn_blocking(move || std::fs::read(file))
         .await
-        .map_err(|error| unusable(path, &error.to_string()))?
-        .map_err(|error| unusable(path, &error.to_string()))?;
-    CertificateDer::pem_slice_iter(&text)
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| unusable(path, &error.to_string()))
+        .map_err(|error| unusable(source, &error.to_string()))?
+        .map_err(|error| unusable(source, &error.to_string()))
 }
 
-fn unusable(path: &str, why: &str) -> CallError {
-    CallError::invalid(format!("connectHub: caFile cannot be used: {path}: {why}"))
+fn unusable(source: &str, why: &str) -> CallError {
+    CallError::invalid(format!("connectHub: {source} cannot be used: {why}"))
 }
 
 /// Believes authorities, and a server whose own certificate the user has named. What `openssl req -x509` makes is both: it is
@@ -148,13 +159,13 @@ pub(crate) fn why_not(error: &io::Error) -> String {
     };
     let what = match why {
         CertificateError::UnknownIssuer => {
-            "no known authority has signed it. To trust a certificate of your own, name it, or its authority's, with caFile".to_owned()
+            "no known authority has signed it. To trust a certificate of your own, name it, or its authority's, with tls.caFile".to_owned()
         }
         _ if is_authority(inner) => {
-            "it is the certificate of an authority. To trust it as that of this server, name it with caFile".to_owned()
+            "it is the certificate of an authority. To trust it as that of this server, name it with tls.caFile".to_owned()
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "it has expired. Renew it, and name the new one with caFile if it is your own".to_owned()
+            "it has expired. Renew it, and name the new one with tls.caFile if it is your own".to_owned()
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "it is not valid yet. Check the clocks".to_owned()
@@ -166,18 +177,18 @@ pub(crate) fn why_not(error: &io::Error) -> String {
                 presented.join(", ")
             };
             format!(
-                "it is not for {}: its subjectAltName has {names}. Use a name that it has in the url, or name a certificate for this name with caFile",
+                "it is not for {}: its subjectAltName has {names}. Use a name that it has in the url, or name a certificate for this name with tls.caFile",
                 expected.to_str()
             )
         }
         CertificateError::NotValidForName => {
-            "it is for another name. Use a name that it has (subjectAltName) in the url, or name another certificate with caFile".to_owned()
+            "it is for another name. Use a name that it has (subjectAltName) in the url, or name another certificate with tls.caFile".to_owned()
         }
         CertificateError::BadEncoding => "it cannot be read".to_owned(),
         CertificateError::BadSignature => {
-            "its signature is wrong: caFile may hold an older certificate of the same name".to_owned()
+            "its signature is wrong: tls.caFile may hold an older certificate of the same name".to_owned()
         }
-        other => format!("{other}. To trust a certificate of your own, name it with caFile"),
+        other => format!("{other}. To trust a certificate of your own, name it with tls.caFile"),
     };
     format!("its certificate is not accepted: {what}")
 }

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
-import { messageOf, pointerToken } from "../../border/text.js";
 import { restored } from "../../call/wire-value.js";
 import type { ResponseEnvelope } from "../../envelope.js";
 import { CallError, InfrastructureErrorCode } from "../../errors.js";
+import { messageOf, pointerToken } from "../../interop/text.js";
 import { subscribe } from "../../registry/subscribe.js";
 import { native, runtime } from "../../runtime.js";
 import type { ValueError } from "../../schema/compiled.js";
@@ -55,13 +55,13 @@ function contextFor(at: Workplace, config: HubConfig): CallContext {
     ...(identity !== undefined && { identity }),
     ...(isTrusted && { trusted: true }),
     // A local handler may say the same with three values.
-    onProgress: (told: unknown, ofAll?: unknown, said?: unknown) => {
+    onProgress: (report: unknown, ofAll?: unknown, said?: unknown) => {
       const {
         progress: done,
         total,
         message,
       } = (
-        typeof told === "number" ? { progress: told, total: ofAll, message: said } : Object(told)
+        typeof report === "number" ? { progress: report, total: ofAll, message: said } : Object(report)
       ) as Record<string, unknown>;
       const far = total === undefined ? String(done) : `${done} of ${total}`;
       progress.show(message === undefined ? far : `${far}: ${message}`);
@@ -110,7 +110,7 @@ async function follow(
 }
 
 /** The input: JSON of the command line, of a file or of standard input. */
-async function inputFrom(given: string | undefined, { interrupts }: Workplace): Promise<unknown> {
+export async function inputFrom(given: string | undefined, { interrupts }: Workplace): Promise<unknown> {
   if (given === undefined) return {};
   const text = await (given === "-"
     ? interrupts.during(standardInput())
@@ -174,7 +174,7 @@ function meantBy(given: string): string {
   return `. Write it as an object in quotes: '${meant}'`;
 }
 
-async function fileText(path: string): Promise<string> {
+export async function fileText(path: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
@@ -182,7 +182,7 @@ async function fileText(path: string): Promise<string> {
   }
 }
 
-async function standardInput(): Promise<string> {
+export async function standardInput(): Promise<string> {
   let text = "";
   for await (const chunk of process.stdin.setEncoding("utf8")) text += chunk;
   return text;

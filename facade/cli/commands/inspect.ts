@@ -1,5 +1,5 @@
-import { counted, messageOf } from "../../border/text.js";
 import { CallError, failed } from "../../errors.js";
+import { counted, messageOf } from "../../interop/text.js";
 import type { MCPClientWrapper } from "../../mcp/client-types.js";
 import type { MCPClientConfig } from "../../mcp/config.js";
 import { MCPClientLoader } from "../../mcp/loader.js";

@@ -9,7 +9,7 @@ export async function listCommand(at: Workplace): Promise<undefined> {
   const identity = identityFor(at, config);
   await withSources(at, config, async (sources) => {
     const found = operationsFor(sources, words, identity);
-    sources.tellFailures(options.has("strict"));
+    sources.reportFailures(options.has("strict"));
     if (terminal.isJson) {
       await terminal.printJson({
         operations: found.map((spec) => ({

@@ -10,7 +10,7 @@ export async function searchCommand(at: Workplace): Promise<undefined> {
   const identity = identityFor(at, config);
   await withSources(at, config, async (sources) => {
     const hits = catalogueFor(sources, identity).search(words.join(" "), { limit });
-    sources.tellFailures(options.has("strict"));
+    sources.reportFailures(options.has("strict"));
     if (terminal.isJson) {
       await terminal.printJson({ operations: hits, sources: sources.report() });
     } else if (hits.length === 0) {

@@ -1,15 +1,17 @@
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { setTimeout } from "node:timers";
-import { counted } from "../../border/text.js";
 import { mapError } from "../../errors.js";
+import { counted } from "../../interop/text.js";
+import { mcpDoors, viewsOf } from "../../serve/mcp-door.js";
 import { DOOR_PATHS, type ServeOptions } from "../../serve/options.js";
 import { serve } from "../../serve/serve.js";
 import { serveStdio } from "../../serve/stdio.js";
+import { VERSION } from "../../version.js";
 import type { HubConfig } from "../config/hub.js";
 import type { Source } from "../config/source.js";
 import { CommandError, configError, EXIT, usageError } from "../exit-codes.js";
-import { configFor, identityFor, withSources } from "../hub.js";
+import { configFor, configNamed, identityFor, withSources } from "../hub.js";
 import { showLog } from "../log.js";
 import { accessOf, operationsFor } from "../operations.js";
 import type { Workplace } from "../perform.js";
@@ -24,14 +26,11 @@ const LONGEST_PAUSE = 300_000;
 const PATHS: Record<string, string> = DOOR_PATHS;
 
 export async function serveCommand(at: Workplace): Promise<number> {
-  const { options, words, terminal } = at;
-  if (words[0] !== undefined && options.has("config")) {
-    throw usageError("Name the configuration once: as the argument, or with --config");
-  }
+  const { options, terminal } = at;
   if (options.has("as") && !options.has("stdio")) {
     throw usageError("--as is for --stdio: over HTTP, callers say who they are with a token");
   }
-  const config = await configFor(at, words[0] ?? options.text("config"));
+  const config = await configFor(at, configNamed(at));
   const port = options.whole("port", 0, 65_535);
   const host = options.text("host");
   const served = {
@@ -42,10 +41,10 @@ export async function serveCommand(at: Workplace): Promise<number> {
   terminal.hide(config.secrets);
   terminal.hide(Object.keys(served.tokens ?? {}));
   if (options.has("check")) return check(config, served, at);
+  if (!options.has("verbose") && !options.has("quiet")) await showLog(terminal, "warning");
   await withSources(at, config, async (sources) => {
-    sources.tellFailures(options.has("strict"));
+    sources.reportFailures(options.has("strict"));
     sources.keepInStep();
-    if (!options.has("verbose") && !options.has("quiet")) await showLog(terminal, "warning");
     if (options.has("stdio")) await onStandardStreams(served, config, sources, at);
     else await onPort(served, sources, at);
   });
@@ -73,6 +72,7 @@ function listenerWarnings({
   host = "127.0.0.1",
   port = 0,
   tokens,
+  jwt,
   anonymous,
   allowedHosts,
 }: ServeOptions): string[] {
@@ -86,9 +86,9 @@ function listenerWarnings({
         (allowed.startsWith("*.") && host.endsWith(allowed.slice(1))),
   );
   return [
-    ...(!isLocal && tokens === undefined && anonymous !== true
+    ...(!isLocal && tokens === undefined && jwt === undefined && anonymous !== true
       ? [
-          `Everyone who can reach ${name} may call every open operation: nothing says who callers are. Set tokens, or anonymous: true if this is intended`,
+          `Everyone who can reach ${name} may call every open operation: nothing says who callers are. Set tokens or jwt, or anonymous: true if this is intended`,
         ]
       : []),
     ...(isAllowed
@@ -122,7 +122,7 @@ async function onPort(options: ServeOptions, sources: Sources, at: Workplace): P
   });
   const retries = new Retries(sources);
   try {
-    await tellWhere(served.url, options, sources, at);
+    await printAddresses(served.url, options, sources, at);
     await at.interrupts.wait();
     at.terminal.note("Stopping");
   } finally {
@@ -137,7 +137,7 @@ function startError(error: unknown): CommandError {
   return new CommandError(EXIT.FAILED, code, message.replace(/^serve: /, ""), details);
 }
 
-async function tellWhere(
+async function printAddresses(
   url: string,
   options: ServeOptions,
   sources: Sources,
@@ -146,10 +146,13 @@ async function tellWhere(
   const doors = Object.fromEntries(
     Object.entries(options.doors as Record<string, unknown>)
       .filter(([, door]) => door !== undefined && door !== false)
-      .map(([name, door]) => [
-        name,
-        url + ((Object(door) as { path?: string }).path ?? PATHS[name] ?? `/${name}`),
-      ]),
+      .flatMap(([name, door]) =>
+        [door].flat().map((each) => [name, Object(each) as { path?: string }] as const),
+      )
+      .map(([name, { path = PATHS[name] ?? `/${name}` }], index, all) => {
+        const isFirst = all.findIndex(([other]) => other === name) === index;
+        return [isFirst ? name : `${name} ${path}`, url + path];
+      }),
   );
   const operations = operationsFor(sources, [], undefined);
   const report = sources.report();
@@ -171,7 +174,7 @@ async function tellWhere(
   const open = operations.filter(({ accessControl }) => accessOf(accessControl) === "open").length;
   if (!/^https?:\/\/(127\.|localhost|\[::1\])/.test(url) && open > 0) {
     terminal.note(
-      `Warning: ${counted(open, "operation")} ${open === 1 ? "is" : "are"} open to everybody who reaches ${url}. \`access\` in the configuration protects ${open === 1 ? "it" : "them"}.`,
+      `Warning: ${counted(open, "operation")} ${open === 1 ? "is" : "are"} open to everyone who reaches ${url}. \`access\` in the configuration protects ${open === 1 ? "it" : "them"}.`,
     );
   }
 }
@@ -182,13 +185,15 @@ async function onStandardStreams(
   sources: Sources,
   at: Workplace,
 ): Promise<void> {
-  const { mcp } = options.doors;
-  const { name = "operations", version = "0.0.0", instructions } = typeof mcp === "object" ? mcp : {};
+  const doors = mcpDoors(options.doors.mcp);
+  const views = viewsOf(doors);
+  const { name = "operations", version = VERSION, instructions } = doors[0] ?? {};
   const identity = identityFor(at, config);
   const served = await serveStdio(sources.registry, {
     name,
     version,
     ...(instructions !== undefined && { instructions }),
+    ...(views !== undefined && { operations: (spec) => (views(spec) & 1) === 1 }),
     ...(identity !== undefined && { identity }),
     ...(options.timeout !== undefined && { timeout: options.timeout }),
   });

@@ -18,7 +18,7 @@ export async function toolsCommand(at: Workplace): Promise<undefined> {
       ...(words.length > 0 && { include: words }),
     };
     const { tools, losses } = toTools(sources.registry, wanted);
-    sources.tellFailures(options.has("strict"));
+    sources.reportFailures(options.has("strict"));
     if (terminal.isJson) {
       await terminal.printJson({ tools, losses, sources: sources.report() });
       return;

@@ -1,6 +1,6 @@
 // References in a configuration: `${env:NAME}`, `${env:NAME:-default}` and `${file:path}`.
 
-import { expandedText, isReference, withAbsoluteFiles } from "../../border/references.js";
+import { expandedText, isReference, withAbsoluteFiles } from "../../interop/references.js";
 import { configError } from "../exit-codes.js";
 
 /** Options that are numbers or switches. A variable holds a text; for these, the text is what it says. */
@@ -22,6 +22,7 @@ const NOT_TEXTS = new Set([
   ...[
     "maxEventBytes",
     "disabled",
+    "enabled",
     "reconnect",
     "inheritEnv",
     "keepIds",
@@ -37,7 +38,7 @@ const NOT_TEXTS = new Set([
 export class Expander {
   readonly #file: string;
   readonly #folder: string;
-  /** What was put in: secrets, as far as anybody knows. */
+  /** The values of references, which may be secrets. */
   readonly expanded: string[] = [];
 
   constructor(file: string, folder: string) {
@@ -79,7 +80,7 @@ export class Expander {
     });
   }
 
-  /** For values whose references somebody else replaces: files are found from the folder of the configuration. */
+  /** For values whose references are replaced elsewhere: files are found from the folder of the configuration. */
   located<T>(value: T): T {
     if (typeof value === "string") return withAbsoluteFiles(value, this.#folder) as T;
     if (Array.isArray(value)) return value.map((item) => this.located(item)) as T;

@@ -1,6 +1,8 @@
-// What a configuration file says, checked. A key that means nothing is refused by its place and the nearest name.
+// What a configuration file says, checked. An unknown key is refused with its path and the nearest name.
 
 import { resolve } from "node:path";
+import { isIdentity } from "../../call/incoming.js";
+import { CallError } from "../../errors.js";
 import {
   anObject,
   anything,
@@ -9,9 +11,7 @@ import {
   type Fields,
   isRecord,
   refusal,
-} from "../../border/options.js";
-import { isIdentity } from "../../call/incoming.js";
-import { CallError } from "../../errors.js";
+} from "../../interop/options.js";
 import {
   checkedServe,
   DOORS,
@@ -41,6 +41,8 @@ interface HubFile extends FileServeOptions {
 export interface HubConfig {
   readonly file: string;
   readonly sources: readonly Source[];
+  /** The names of MCP servers that the file disables. */
+  readonly disabled: readonly string[];
   /** Whom tokens stand for. */
   readonly identities: readonly Identity[];
   /** For `serve`: with tokens, whose variables have to be there. */
@@ -69,10 +71,10 @@ const FIELDS = {
   access: anObject,
 } satisfies Fields<HubFile>;
 
-/** `tell` shows the address of a page to the user, where a server wants a login. */
+/** `notify` shows the address of a page to the user, where a server requires a login. */
 export function hubConfig(
   { name: file, folder, content }: ConfigFile,
-  tell: (sentence: string) => void,
+  notify: (sentence: string) => void,
 ): HubConfig {
   const prefix = `${file}: `;
   const expander = new Expander(file, folder);
@@ -81,9 +83,11 @@ export function hubConfig(
     const hub = checkedOptions<HubFile>(given, FIELDS, { prefix });
     const { mcpServers = {}, openapi = {}, access = {}, ...options } = hub;
     const rules = new RulesByPattern(access, `${prefix}access`, expander);
-    const surroundings = { file, folder, rules, expander, tell };
+    const surroundings = { file, folder, rules, expander, notify };
+    const isDisabled = ([, config]: [string, unknown]) =>
+      isRecord(config) && (config.disabled === true || config.enabled === false);
     const servers = Object.entries(mcpServers)
-      .filter(([, config]) => !(isRecord(config) && config.disabled === true))
+      .filter((entry) => !isDisabled(entry))
       .map(([name, config]) => serverSource(name, config, surroundings));
     const services = Object.entries(openapi).map(([name, config]) =>
       serviceSource(name, config, surroundings),
@@ -98,6 +102,9 @@ export function hubConfig(
     return {
       file,
       sources: [...servers, ...services],
+      disabled: Object.entries(mcpServers)
+        .filter(isDisabled)
+        .map(([name]) => name),
       identities: identitiesOf(options.tokens, `${prefix}tokens`, expander),
       secrets: expander.expanded,
       unusedRules: () => rules.unused(),
@@ -114,7 +121,7 @@ function isServers(content: Record<string, unknown>): boolean {
   return entries.length > 0 && entries.every(isServer);
 }
 
-/** Whom the tokens stand for. The tokens themselves are not looked at. */
+/** Whom the tokens stand for. The tokens themselves are not read. */
 function identitiesOf(tokens: unknown, path: string, expander: Expander): Identity[] {
   if (!isRecord(tokens)) return [];
   return Object.values(tokens).map((identity) => {

@@ -3,8 +3,8 @@
 import { existsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { isRecord } from "../../border/options.js";
-import { kindOf, messageOf } from "../../border/text.js";
+import { isRecord } from "../../interop/options.js";
+import { kindOf, messageOf } from "../../interop/text.js";
 import { native, runtime } from "../../runtime.js";
 import { configError } from "../exit-codes.js";
 

@@ -1,7 +1,7 @@
 // Access rules of a configuration, by pattern.
 
-import { type IdPattern, patternOf } from "../../border/pattern.js";
 import { accessRules, type ImportedAccessControl } from "../../imported-access.js";
+import { type IdPattern, patternOf } from "../../interop/pattern.js";
 import type { AccessControl } from "../../types.js";
 import type { Expander } from "./expand.js";
 

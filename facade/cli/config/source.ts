@@ -1,10 +1,13 @@
 // The sources of a configuration, each checked for itself.
 
 import { resolve } from "node:path";
-import { nearestName } from "../../border/nearest-name.js";
-import { aName, isRecord, refusal } from "../../border/options.js";
-import { kindOf } from "../../border/text.js";
+import { importedRules } from "../../imported-access.js";
+import { nearestName } from "../../interop/nearest-name.js";
+import { aName, isRecord, refusal } from "../../interop/options.js";
+import { patternOf } from "../../interop/pattern.js";
+import { kindOf } from "../../interop/text.js";
 import { checkedConfig as checkedServer, type MCPClientConfig } from "../../mcp/config.js";
+import { accessOf, type MCPToolView } from "../../mcp/tool-view.js";
 import type { HTTPServiceConfig } from "../../openapi/config.js";
 import { checkedConfig as checkedService } from "../../openapi/config-check.js";
 import { CommandError } from "../exit-codes.js";
@@ -19,6 +22,8 @@ interface MCPSource {
   readonly name: string;
   /** Its operations may be in other namespaces than that of its name. */
   readonly mayNameOthers: boolean;
+  /** Rules of single tools that have fitted none so far. */
+  readonly unusedToolRules: ReadonlySet<string>;
   /** Throws if a variable or a file that it refers to is missing: the other sources are unharmed by that. */
   config(): MCPClientConfig;
 }
@@ -27,46 +32,37 @@ interface OpenAPISource {
   readonly kind: "openapi";
   readonly name: string;
   readonly mayNameOthers: false;
+  readonly unusedToolRules?: undefined;
   config(): { readonly document: string; readonly settings: HTTPServiceConfig };
 }
 
-/** Fields of other programs' files of servers. They say nothing to us, and are no mistake. */
+/** Fields of other programs' files of servers. They are ignored without a warning. */
 const OF_OTHERS = new Set([
   ...["alwaysAllow", "autoApprove", "autoApproveTools", "autoStart", "description", "dev", "disabledTools"],
-  ...[
-    "enabled",
-    "envFile",
-    "gallery",
-    "icon",
-    "initTimeout",
-    "name",
-    "note",
-    "startupTimeout",
-    "title",
-    "tools",
-  ],
-  ...["transport", "transportType", "trust"],
+  ...["envFile", "gallery", "icon", "initTimeout", "name", "note", "startupTimeout", "title"],
+  ...["transportType", "trust"],
 ]);
 /** Of a server: where `createMCPClient` replaces references itself, and knows what not to show. */
 const EXPANDED_THERE = new Set(["command", "args", "env", "url", "headers", "oauth"]);
 
-/** What the checks of a source need to know of the whole. */
+/** What the checks of a source need from the whole configuration. */
 interface Surroundings {
   readonly file: string;
   readonly folder: string;
   readonly rules: RulesByPattern;
   readonly expander: Expander;
-  tell(sentence: string): void;
+  notify(sentence: string): void;
 }
 
 /** An entry of `mcpServers`. */
 export function serverSource(
   name: string,
   given: unknown,
-  { file, folder, rules, expander, tell }: Surroundings,
+  { file, folder, rules, expander, notify }: Surroundings,
 ): MCPSource {
   const place = `mcpServers.${name}`;
   const path = `${file}: ${place}`;
+  const unused = new Set<string>();
   const config = later(
     () => {
       if (!isRecord(given)) return given;
@@ -74,12 +70,14 @@ export function serverSource(
         key,
         EXPANDED_THERE.has(key) ? expander.located(value) : expander.value(value, `${place}.${key}`, key),
       ]);
-      return withLogin(Object.fromEntries(entries), tell);
+      return withLogin(Object.fromEntries(entries), notify);
     },
     (expanded) => {
       const others = (names: string[]) => refuseOthers(names, path);
       const checked = checkedServer(name, expanded, { prefix: `${path}.`, others });
-      const { command, url, cwd, accessControl } = checked;
+      const { command, url, cwd, toolCache } = checked;
+      const { access, ...tools } = (checked.tools ?? {}) as MCPToolView;
+      if (isRecord(access)) for (const pattern of Object.keys(access)) unused.add(pattern);
       if (command === undefined && url === undefined) {
         throw refusal(path, "must have `command`, the program to start, or `url`, the address of a server");
       }
@@ -87,22 +85,45 @@ export function serverSource(
         ...checked,
         // A program starts where its configuration is.
         cwd: url === undefined ? resolve(folder, cwd ?? ".") : cwd,
-        accessControl: rules.over(accessControl),
+        toolCache: typeof toolCache === "string" ? resolve(folder, toolCache) : toolCache,
+        tools,
+        accessControl: rules.over(rulesOfTools(checked, unused)),
       };
     },
   );
-  return { kind: "mcp", name, mayNameOthers: isRecord(given) && given.keepIds === true, config };
+  return {
+    kind: "mcp",
+    name,
+    mayNameOthers: isRecord(given) && given.keepIds === true,
+    config,
+    unusedToolRules: unused,
+  };
+}
+
+/** The rules of a server, with those of single tools over them: `access` of the file is over both. */
+function rulesOfTools(
+  { tools: view = {}, accessControl }: MCPClientConfig,
+  unused: Set<string>,
+): MCPClientConfig["accessControl"] {
+  const tools = view as MCPToolView;
+  if (tools.access === undefined) return accessControl;
+  return (spec) => {
+    const { tool } = Object(spec._meta) as { tool?: string };
+    const name = tool ?? spec.name;
+    for (const pattern of unused) if (patternOf(pattern).test(name)) unused.delete(pattern);
+    return accessOf(tools, { name }) ?? importedRules(accessControl, spec);
+  };
 }
 
 /** A file cannot have the function that shows a page to the user. */
 function withLogin(
   server: Record<string, unknown>,
-  tell: (sentence: string) => void,
+  notify: (sentence: string) => void,
 ): Record<string, unknown> {
   const { oauth } = server;
   if (!isRecord(oauth) || oauth.clientCredentials !== undefined) return server;
   const onAuthorize = ({ server: name, url }: { server: string; url: string }) =>
-    tell(`${name} wants you to log in. Open this page in a browser: ${url}`);
+    notify(`${name} wants you to log in. Open this page in a browser: ${url}`);
   return { ...server, oauth: { ...oauth, onAuthorize } };
 }
 
@@ -146,7 +167,7 @@ function refuseMissingDocument(names: readonly string[], path: string): void {
   throw refusal(path, "must have `document`, the file or the URL of an OpenAPI document");
 }
 
-/** Checks at once what can be checked at once. A reference that leads nowhere is told when the source is loaded. */
+/** Checks at once what can be checked at once. A dangling reference is reported when the source is loaded. */
 function later<T, U>(expand: () => T, check: (expanded: T) => U): () => U {
   let problem: unknown;
   let checked: U | undefined;

@@ -16,7 +16,7 @@ use crate::trace;
 /// The five events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EventType {
-    /// Somebody calls an operation.
+    /// An operation is called.
     Requested,
     /// A result: one for a call, many for a subscription.
     Responded,
@@ -57,7 +57,7 @@ impl EventType {
     }
 }
 
-/// Somebody calls an operation. Trust is no part of it: it is neither read nor written.
+/// An operation is called. Trust is no part of it: it is neither read nor written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestedEvent<'a> {
     /// Correlates the events of one request.
@@ -72,7 +72,7 @@ pub struct RequestedEvent<'a> {
     pub deadline: Option<f64>,
     /// The longest silence between events of a subscription, in milliseconds.
     pub idle_timeout: Option<f64>,
-    /// Who calls, as JSON that was looked at.
+    /// The caller's identity, as checked JSON.
     pub identity: Option<&'a str>,
     /// Whatever the caller adds, as JSON: an object.
     pub metadata: Option<&'a str>,
@@ -83,13 +83,13 @@ pub struct RequestedEvent<'a> {
 /// An event that can be believed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallEvent<'a> {
-    /// Somebody calls an operation.
+    /// An operation is called.
     Requested(Box<RequestedEvent<'a>>),
     /// A result.
     Responded {
         /// Whose.
         request_id: String,
-        /// The envelope as JSON; nothing where it is none.
+        /// The envelope as JSON; nothing if it is not an envelope.
         output: Option<&'a str>,
     },
     /// A subscription has ended.
@@ -124,7 +124,7 @@ pub enum Refusal {
     #[error("there is no event of this type")]
     UnknownType,
     /// A message on the channel of another event.
-    #[error("the message says that it is another event than its channel carries")]
+    #[error("the message names a different event than the one its channel carries")]
     OtherType,
     /// A field is missing, or is not of the right type.
     #[error("{0} is missing, or not of the right type")]
@@ -232,7 +232,7 @@ impl<'a> CallEvent<'a> {
     /// When it has no code or no message.
     pub fn read_error(payload: &Object<'_>) -> Result<CallError, Refusal> {
         let (code, message) = (text(payload, "code")?, text(payload, "message")?);
-        let error = CallError::told(code, message, payload.get("details"));
+        let error = CallError::from_parts(code, message, payload.get("details"));
         let is_internal = match payload.get("isInternal") {
             Some(flag) => flag != "false",
             None => error.looks_internal(),
@@ -256,7 +256,7 @@ impl<'a> CallEvent<'a> {
 /// The longest `requestId`, in bytes. Ours are UUIDs.
 const LONGEST_REQUEST_ID: usize = 256;
 
-/// Whether a text can correlate the events of a call. Whoever calls chooses it, and it is handed on in lines
+/// Whether a text can correlate the events of a call. The caller chooses it, and it is handed on in lines
 /// ([`super::submission`]): with a line break or a tab in it, it would speak for the calls of others.
 #[must_use]
 pub fn is_request_id(text: &str) -> bool {
@@ -355,7 +355,7 @@ fn optional<'a, T>(
     }
 }
 
-/// A text. One with a surrogate that has no partner is kept as it is written: an error that is told badly is still an
+/// A text. One with a lone surrogate is kept as it is written: an error with an odd message is still an
 /// error.
 fn text(payload: &Object<'_>, name: &'static str) -> Result<String, Refusal> {
     let json = payload
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_that_is_no_envelope_is_told_apart() {
+    fn an_output_that_is_not_an_envelope_is_recognized() {
         for (output, expected) in [
             (
                 r#"{"data":1,"meta":{"source":"local","operationId":"a","timestamp":1}}"#,

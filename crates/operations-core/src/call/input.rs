@@ -8,6 +8,7 @@ use serde_json::json;
 use super::holds_bytes;
 use super::wire::BYTES;
 use crate::error::CallError;
+use crate::registry::shown;
 
 /// The fewest digits of a number that may be changed, unless it has an exponent.
 const LONG: usize = 16;
@@ -43,8 +44,9 @@ pub fn check_input(operation_id: &str, text: &str) -> Result<(), CallError> {
 /// The refusal of an input because of one of its values.
 #[must_use]
 pub fn invalid_input(operation_id: &str, path: &str, why: &str) -> CallError {
+    let shown = shown(path);
     let message =
-        format!("Validation failed for input of operation {operation_id}:\n  - {path}: {why}");
+        format!("Validation failed for input of operation {operation_id}:\n  - {shown}: {why}");
     let errors = json!([{ "path": path, "message": why }]);
     CallError::invalid(message).with_details(json!({ "errors": errors }))
 }

@@ -5,13 +5,13 @@
 //! into Rust for each event costs more than it saves; a test runs both on the same random histories.
 
 mod delivery;
-mod due;
 mod events;
 mod input;
 mod outcome;
 mod pending;
 pub mod status;
 pub mod submission;
+mod timers;
 mod wire;
 
 pub use delivery::{
@@ -23,4 +23,5 @@ pub use outcome::{
     malformed_answer, timed_out, too_slow, took_too_long, was_aborted, was_silent, without_response,
 };
 pub use pending::{Answer, Effect, Kind, PendingRequests, Request};
+pub(crate) use wire::is_wire_text;
 pub use wire::{OUTPUT_REFUSED, holds_bytes, wire_bytes, wire_text};

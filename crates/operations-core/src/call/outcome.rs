@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::error::{CallError, InfrastructureErrorCode};
 
-/// Somebody, on either side, has ended the call.
+/// Either side has ended the call.
 #[must_use]
 pub fn was_aborted(operation_id: &str) -> CallError {
     CallError::new(
@@ -24,7 +24,7 @@ pub fn without_response(operation_id: &str) -> CallError {
     .with_details(json!({ "operationId": operation_id }))
 }
 
-/// The deadline (Unix milliseconds) has passed. `after` is how long the call had been under way, in milliseconds; nothing
+/// The deadline (Unix milliseconds) has passed. `after` is how long the call had been running, in milliseconds; nothing
 /// where it had not begun.
 #[must_use]
 pub fn timed_out(operation_id: &str, deadline: f64, after: Option<f64>) -> CallError {
@@ -40,7 +40,7 @@ pub fn timed_out(operation_id: &str, deadline: f64, after: Option<f64>) -> CallE
         .with_details(json!({ "deadline": number(deadline) }))
 }
 
-/// The handler held its place for longer than a limit allows.
+/// The handler held its permit for longer than a limit allows.
 #[must_use]
 pub fn took_too_long(operation_id: &str, timeout: f64) -> CallError {
     let message = format!(

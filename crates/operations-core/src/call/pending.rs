@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::due::{Schedule, Slot};
 use super::outcome::{
     malformed_answer, timed_out, too_slow, too_slow_for_size, was_aborted, was_silent,
     without_response,
 };
+use super::timers::{Schedule, Slot};
 use crate::error::CallError;
 use crate::table::Table;
 
@@ -47,7 +47,7 @@ pub struct Request {
 pub enum Answer {
     /// An envelope of so many bytes.
     Responded(usize),
-    /// Something that should be an envelope and is none.
+    /// Something that should be an envelope and is not.
     Malformed,
     /// The call has failed.
     Failed(CallError),
@@ -166,7 +166,7 @@ impl PendingRequests {
         }
         self.made += 1;
         let order = self.made;
-        let timer = due(&kind, now).map(|time| self.schedule.add(time, &id));
+        let timer = expiry(&kind, now).map(|time| self.schedule.add(time, &id));
         if let Some(parent) = &parent {
             self.children
                 .entry(Arc::clone(parent))
@@ -237,7 +237,7 @@ impl PendingRequests {
         bytes
     }
 
-    /// Somebody here ends a request (`abort`): as if the other side had, and it is told.
+    /// A request is ended from here (`abort`): as if the other side had, which is notified.
     pub fn abort(&mut self, id: &str) -> Vec<Effect> {
         let mut effects = vec![Effect::SendAborted(Arc::from(id))];
         effects.append(&mut self.abort_tree(id));
@@ -343,7 +343,7 @@ impl PendingRequests {
         }
     }
 
-    /// Somebody has ended it: a subscription is over, a call without an answer was aborted.
+    /// It was aborted: a subscription is over, a call without an answer was aborted.
     fn end(&mut self, id: &str) -> Vec<Effect> {
         match self.take(id) {
             Some((id, pending)) => vec![match pending.kind {
@@ -396,7 +396,7 @@ impl PendingRequests {
     }
 }
 
-fn due(kind: &Kind, now: f64) -> Option<f64> {
+fn expiry(kind: &Kind, now: f64) -> Option<f64> {
     let time = match *kind {
         Kind::Call { deadline } => deadline?,
         Kind::Subscription { idle_timeout, .. } => now + idle_timeout?,

@@ -1,4 +1,4 @@
-//! Whether there is a connection, and why not, for whoever operates this.
+//! Whether there is a connection, and why not, for operators.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ impl Link {
     }
 }
 
-/// The connection as it is now, and how often that has changed: whoever looks late still sees what happened in between.
+/// The connection as it is now, and how often that has changed: a late reader still sees what happened in between.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Status {
     link: Link,

@@ -46,7 +46,7 @@ pub fn calls(text: &str) -> impl Iterator<Item = NewRequest> {
             (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
         Some(NewRequest {
             id: id.to_owned(),
-            // What is no text for Rust (half a surrogate pair) is refused with the payload; this is for the message.
+            // What is no text for Rust (a lone surrogate) is refused with the payload; this is for the message.
             operation_id: serde_json::from_str(operation).unwrap_or_else(|_| operation.to_owned()),
             payload: payload.to_owned(),
             kind: Kind::Call {

@@ -27,14 +27,19 @@ pub fn wire_bytes(bytes: &[u8]) -> Value {
     json!({ BYTES: STANDARD.encode(bytes) })
 }
 
+/// Whether a text, which was written here, can travel as it is.
+pub(crate) fn is_wire_text(json: &str) -> bool {
+    // An infinite number that was read is written like this; see `Json::push_to`.
+    !holds_bytes(json) && !json.contains("1e999")
+}
+
 /// JSON in which no object looks like binary data. `what` begins a refusal: "The answer cannot be sent".
 ///
 /// # Errors
 ///
 /// When it holds an infinite number, which names the path.
 pub fn wire_text(json: String, what: &str) -> Result<String, CallError> {
-    // An infinite number that was read is written like this; see `Json::push_to`.
-    if !holds_bytes(&json) && !json.contains("1e999") {
+    if is_wire_text(&json) {
         return Ok(json);
     }
     let refused = |why: String| {
@@ -126,7 +131,7 @@ mod tests {
             (r#"{"\u0024bytes":1}"#, r#"{"\u0024bytes":[1]}"#),
             (
                 r#"{"half":"\ud800","$bytes":{"$bytes":{"$bytes":0.10}}}"#,
-                r#"{"half":"\ud800","$bytes":{"$bytes":[{"$bytes":[0.10]}]}}"#,
+                r#"{"half":"\ud800","$bytes":{"$bytes":[{"$bytes":[0.1]}]}}"#,
             ),
         ] {
             assert_eq!(written(given), expected);
@@ -154,7 +159,7 @@ mod tests {
             error.message,
             "The answer cannot be sent, because it cannot be written as JSON: /a~1b/1 is -Infinity"
         );
-        // The words alone harm nobody.
+        // The words alone do no harm.
         assert_eq!(written(r#"["1e999"]"#), r#"["1e999"]"#);
     }
 }

@@ -44,7 +44,7 @@ pub(super) struct Breaker {
     opens_until: Option<f64>,
     /// Calls that are tried and have not ended, the newest last.
     probes: VecDeque<Ticket>,
-    /// Until when nobody else is tried beside the newest of them.
+    /// Until when no other call is tried beside the newest of them.
     tries_until: Option<f64>,
     /// What began before this moment has nothing to say about what comes after it.
     changed_at: f64,
@@ -79,13 +79,13 @@ impl Breaker {
         if now < until {
             return Some(until - now);
         }
-        // Whoever comes while one is tried learns soon enough what became of it, unless the source says nothing at all.
+        // A call that comes while one is tried is soon decided by its outcome, unless the source says nothing at all.
         self.tries_until
             .map(|until| until - now)
             .filter(|wait| *wait > 0.0)
     }
 
-    /// When whoever is refused should try again. Beside a call that is tried that is a guess: it mostly ends much sooner than
+    /// When a refused caller should try again. Beside a call that is tried that is a guess: it mostly ends much sooner than
     /// another one is tried, and if it fails, the cooldown begins again.
     pub(super) fn retry_after(&self, now: f64) -> f64 {
         let wait = self.closed_for(now).unwrap_or(0.0);

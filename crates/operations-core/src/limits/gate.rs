@@ -10,14 +10,16 @@ use tokio::sync::oneshot;
 use tokio::time::{Duration, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::{Ask, LimiterId, Machine, News, Refusal, Settings, Stats, Ticket, Verdict};
+use super::{
+    AdmissionRequest, Decision, LimiterId, Machine, Refusal, Settings, Stats, Ticket, Verdict,
+};
 use crate::call::timed_out;
 use crate::clock;
 use crate::error::{CallError, InfrastructureErrorCode};
 use crate::lock::locked;
 
-/// How a call that waited is told what became of it. Called off all locks, on any thread.
-pub type Tell = Box<dyn FnOnce(Ticket, Result<(), Refusal>) + Send>;
+/// Called with the decision about a call that waited; without any lock held, on any thread.
+pub type OnDecision = Box<dyn FnOnce(Ticket, Result<(), Refusal>) + Send>;
 
 /// All limiters of one environment.
 pub struct Gate {
@@ -29,8 +31,8 @@ pub struct Gate {
 #[derive(Default)]
 struct State {
     machine: Machine,
-    waiting: HashMap<Ticket, Tell>,
-    /// When the timer that is under way goes off.
+    waiting: HashMap<Ticket, OnDecision>,
+    /// When the pending timer fires.
     timer: Option<f64>,
 }
 
@@ -45,7 +47,7 @@ impl fmt::Debug for Gate {
 pub enum Entered {
     /// It may.
     Admitted(Ticket),
-    /// It will be told.
+    /// The callback gets the decision.
     Waiting(Ticket),
 }
 
@@ -60,31 +62,31 @@ impl Gate {
         })
     }
 
-    /// A clock that nobody can set: waiting times and rates do not follow corrections of the time of day.
+    /// A monotonic clock: waiting times and rates do not follow corrections of the time of day.
     fn now(&self) -> f64 {
         self.began.elapsed().as_secs_f64() * 1_000.0
     }
 
-    /// Does something with the machine, tells those whom it concerns, and sets the timer.
-    fn with<T>(self: &Arc<Self>, act: impl FnOnce(&mut State, f64, &mut Vec<News>) -> T) -> T {
+    /// Does something with the machine, hands out the decisions, and sets the timer.
+    fn with<T>(self: &Arc<Self>, act: impl FnOnce(&mut State, f64, &mut Vec<Decision>) -> T) -> T {
         let now = self.now();
-        let mut news = Vec::new();
+        let mut decisions = Vec::new();
         let mut state = locked(&self.state);
-        let result = act(&mut state, now, &mut news);
-        let told: Vec<(Tell, Ticket, Result<(), Refusal>)> = news
+        let result = act(&mut state, now, &mut decisions);
+        let callbacks: Vec<(OnDecision, Ticket, Result<(), Refusal>)> = decisions
             .into_iter()
             .filter_map(|each| {
                 let (ticket, outcome) = match each {
-                    News::Admitted(ticket) => (ticket, Ok(())),
-                    News::Refused(ticket, refusal) => (ticket, Err(refusal)),
+                    Decision::Admitted(ticket) => (ticket, Ok(())),
+                    Decision::Refused(ticket, refusal) => (ticket, Err(refusal)),
                 };
                 Some((state.waiting.remove(&ticket)?, ticket, outcome))
             })
             .collect();
         self.set_timer(&mut state, now);
         drop(state);
-        for (tell, ticket, outcome) in told {
-            tell(ticket, outcome);
+        for (on_decision, ticket, outcome) in callbacks {
+            on_decision(ticket, outcome);
         }
         result
     }
@@ -102,16 +104,16 @@ impl Gate {
         let wait = clock::milliseconds(next - now) + Duration::from_micros(100);
         self.runtime.spawn(async move {
             sleep(wait).await;
-            gate.with(|state, now, news| {
+            gate.with(|state, now, decisions| {
                 if state.timer == Some(next) {
                     state.timer = None;
                 }
-                state.machine.tick(now, news);
+                state.machine.tick(now, decisions);
             });
         });
     }
 
-    /// Makes a limiter. It is forgotten with the last who holds it.
+    /// Makes a limiter. It is removed when its last holder drops it.
     #[must_use]
     pub fn limiter(self: &Arc<Self>, settings: Settings) -> Arc<Limiter> {
         let timeout = settings.timeout;
@@ -123,7 +125,7 @@ impl Gate {
         })
     }
 
-    /// A call wants to begin. Whoever has to wait is told through `tell`; `deadline` is in Unix milliseconds.
+    /// A call wants to begin. One that has to wait gets its decision through `on_decision`; `deadline` is in Unix milliseconds.
     ///
     /// # Errors
     ///
@@ -133,40 +135,40 @@ impl Gate {
         needs: &[LimiterId],
         caller: &str,
         deadline: Option<f64>,
-        tell: impl FnOnce() -> Tell,
+        on_decision: impl FnOnce() -> OnDecision,
     ) -> Result<Entered, Refusal> {
-        self.with(|state, now, news| {
+        self.with(|state, now, decisions| {
             let deadline = deadline.map(|deadline| now + (deadline - clock::now()));
-            let ask = Ask {
+            let request = AdmissionRequest {
                 needs,
                 caller,
                 deadline,
             };
-            let (ticket, is_admitted) = state.machine.enter(now, ask, news)?;
+            let (ticket, is_admitted) = state.machine.enter(now, request, decisions)?;
             if is_admitted {
                 return Ok(Entered::Admitted(ticket));
             }
-            state.waiting.insert(ticket, tell());
+            state.waiting.insert(ticket, on_decision());
             Ok(Entered::Waiting(ticket))
         })
     }
 
     /// A call is over, or waits no longer.
     pub fn leave(self: &Arc<Self>, ticket: Ticket, verdict: Verdict) {
-        self.with(|state, now, news| {
+        self.with(|state, now, decisions| {
             state.waiting.remove(&ticket);
-            state.machine.leave(now, ticket, verdict, news);
+            state.machine.leave(now, ticket, verdict, decisions);
         });
     }
 
     /// What a call says about its source, before it is over.
     pub fn judge(self: &Arc<Self>, ticket: Ticket, verdict: Verdict) {
-        self.with(|state, now, news| state.machine.judge(now, ticket, verdict, news));
+        self.with(|state, now, decisions| state.machine.judge(now, ticket, verdict, decisions));
     }
 
     /// A call has ended, its handler has not.
     pub fn abandon(self: &Arc<Self>, ticket: Ticket) {
-        self.with(|state, now, news| state.machine.abandon(now, ticket, news));
+        self.with(|state, now, decisions| state.machine.abandon(now, ticket, decisions));
     }
 }
 
@@ -179,7 +181,7 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// What it has to tell.
+    /// Its statistics.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let now = self.gate.now();
@@ -192,7 +194,7 @@ impl Drop for Limiter {
     fn drop(&mut self) {
         let id = self.id;
         self.gate
-            .with(|state, now, news| state.machine.remove(now, id, news));
+            .with(|state, now, decisions| state.machine.remove(now, id, decisions));
     }
 }
 
@@ -206,7 +208,7 @@ pub struct Limited {
 }
 
 impl Limited {
-    /// Calls that need a place of each of these.
+    /// Calls that need a permit of each of these.
     #[must_use]
     pub fn by(gate: &Arc<Gate>, limiters: Vec<Arc<Limiter>>) -> Self {
         Self {
@@ -238,7 +240,7 @@ impl Limited {
         &self.needs
     }
 
-    /// How long a call may hold its places.
+    /// How long a call may hold its permits.
     #[must_use]
     pub fn timeout(&self) -> Option<f64> {
         self.timeout
@@ -255,24 +257,24 @@ impl Limited {
         caller: &str,
         deadline: Option<f64>,
         cancel: &CancellationToken,
-    ) -> Result<Place, CallError> {
-        let (told, wait) = oneshot::channel();
+    ) -> Result<Permit, CallError> {
+        let (sender, decision) = oneshot::channel();
         let entered = self
             .gate
             .enter(&self.needs, caller, deadline, || {
                 Box::new(move |_, outcome| {
-                    // If nobody waits any more, the place was given back, or is about to be.
-                    let _ = told.send(outcome);
+                    // If the receiver is gone, the permit was released, or is about to be.
+                    let _ = sender.send(outcome);
                 })
             })
             .map_err(|refusal| refusal.error(operation_id))?;
         let began = clock::now();
         let ticket = match entered {
-            Entered::Admitted(ticket) => return Ok(Place::new(&self.gate, ticket)),
+            Entered::Admitted(ticket) => return Ok(Permit::new(&self.gate, ticket)),
             Entered::Waiting(ticket) => ticket,
         };
-        // From here on it is given back if this future is dropped.
-        let place = Place::new(&self.gate, ticket);
+        // From here on it is released if this future is dropped.
+        let permit = Permit::new(&self.gate, ticket);
         let too_late = async {
             match deadline {
                 Some(deadline) => sleep(clock::until(deadline)).await,
@@ -281,9 +283,9 @@ impl Limited {
         };
         tokio::select! {
             biased;
-            outcome = wait => match outcome {
+            outcome = decision => match outcome {
                 Ok(Err(refusal)) => Err(refusal.error(operation_id)),
-                _ => Ok(place),
+                _ => Ok(permit),
             },
             () = cancel.cancelled() => {
                 let message = format!("Operation {operation_id} was aborted before it started");
@@ -298,15 +300,15 @@ impl Limited {
     }
 }
 
-/// The places of a call. They are given back when this is dropped.
+/// The permits of a call. They are released when this is dropped.
 #[derive(Debug)]
-pub struct Place {
+pub struct Permit {
     gate: Arc<Gate>,
     ticket: Ticket,
     verdict: Verdict,
 }
 
-impl Place {
+impl Permit {
     fn new(gate: &Arc<Gate>, ticket: Ticket) -> Self {
         Self {
             gate: Arc::clone(gate),
@@ -329,7 +331,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.gate.leave(self.ticket, self.verdict);
     }

@@ -1,6 +1,6 @@
-//! The limiters of one environment, and the calls that hold places or wait for them.
+//! The limiters of one environment, and the calls that hold permits or wait for them.
 //!
-//! A call may need places of several limiters: of its operation, of its adapter, of its registry. It takes them all at
+//! A call may need permits of several limiters: of its operation, of its adapter, of its registry. It takes them all at
 //! once or waits without holding any, so that calls which wait for one limiter do not keep others from the rest, and no
 //! two calls wait for each other.
 
@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::breaker::Breaker;
-use super::line::Lines;
+use super::queue::FairQueue;
 use super::rate::Window;
 use super::stats::Refused;
 use super::{DEFAULT_QUEUE, Reason, Refusal, Settings, Stats, Verdict};
@@ -21,10 +21,10 @@ pub type Ticket = u64;
 
 /// What a call asks for.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
-    /// The limiters that it needs places of.
+pub struct AdmissionRequest<'a> {
+    /// The limiters that it needs permits of.
     pub needs: &'a [LimiterId],
-    /// Who calls: each caller waits in a line of its own.
+    /// Who calls: each caller waits in a queue of its own.
     pub caller: &'a str,
     /// When it is too late to begin.
     pub deadline: Option<f64>,
@@ -32,7 +32,7 @@ pub struct Ask<'a> {
 
 /// What becomes of a call that waited.
 #[derive(Debug, Clone, PartialEq)]
-pub enum News {
+pub enum Decision {
     /// It may begin.
     Admitted(Ticket),
     /// It may not.
@@ -47,7 +47,7 @@ pub struct Machine {
     waiting: HashMap<Ticket, Waiting>,
     /// Who has waited long enough, and when: the bits of a positive number are in its order.
     give_up: BTreeSet<(u64, Ticket)>,
-    /// Limiters at which somebody waits for time to pass.
+    /// Limiters with calls that wait for time to pass.
     throttled: BTreeSet<LimiterId>,
     last_ticket: Ticket,
     last_limiter: LimiterId,
@@ -58,10 +58,10 @@ struct Limits {
     settings: Settings,
     running: usize,
     overrunning: usize,
-    lines: Lines,
+    queue: FairQueue,
     window: Option<Window>,
     breaker: Option<Breaker>,
-    /// How long calls hold their places, lately.
+    /// How long calls hold their permits, lately.
     typical: Option<f64>,
     admitted: u64,
     refused: Refused,
@@ -72,7 +72,7 @@ struct Running {
     needs: Vec<LimiterId>,
     began: f64,
     is_judged: bool,
-    /// Its place was given back, although its handler runs on.
+    /// Its permit was given back, although its handler runs on.
     runs_on: bool,
 }
 
@@ -92,7 +92,7 @@ impl Machine {
         let limits = Limits {
             running: 0,
             overrunning: 0,
-            lines: Lines::default(),
+            queue: FairQueue::default(),
             window: settings.rate.map(Window::new),
             breaker: settings.breaker.map(Breaker::new),
             typical: None,
@@ -104,16 +104,16 @@ impl Machine {
         self.last_limiter
     }
 
-    /// Forgets a limiter that nobody calls through any more. Calls that still wait there begin.
-    pub fn remove(&mut self, now: f64, id: LimiterId, news: &mut Vec<News>) {
+    /// Forgets a limiter that is not used any more. Calls that still wait there begin.
+    pub fn remove(&mut self, now: f64, id: LimiterId, decisions: &mut Vec<Decision>) {
         let Some(limits) = self.limiters.remove(&id) else {
             return;
         };
         self.throttled.remove(&id);
-        let mut waited: Vec<Ticket> = limits.lines.all().collect();
+        let mut waited: Vec<Ticket> = limits.queue.all().collect();
         waited.sort_unstable();
         for ticket in waited {
-            self.try_again(now, ticket, news);
+            self.try_again(now, ticket, decisions);
         }
     }
 
@@ -125,11 +125,11 @@ impl Machine {
     pub fn enter(
         &mut self,
         now: f64,
-        ask: Ask<'_>,
-        news: &mut Vec<News>,
+        request: AdmissionRequest<'_>,
+        decisions: &mut Vec<Decision>,
     ) -> Result<(Ticket, bool), Refusal> {
-        self.tick(now, news);
-        let needs: Vec<LimiterId> = ask
+        self.tick(now, decisions);
+        let needs: Vec<LimiterId> = request
             .needs
             .iter()
             .copied()
@@ -145,7 +145,7 @@ impl Machine {
             self.begin(now, self.last_ticket, needs);
             return Ok((self.last_ticket, true));
         };
-        self.make_room(now, at, ask, news)?;
+        self.make_room(now, at, request, decisions)?;
         self.last_ticket += 1;
         let ticket = self.last_ticket;
         let patience = needs
@@ -158,7 +158,7 @@ impl Machine {
         }
         let waiting = Waiting {
             needs,
-            caller: Arc::from(ask.caller),
+            caller: Arc::from(request.caller),
             at,
             gives_up,
         };
@@ -167,12 +167,18 @@ impl Machine {
     }
 
     /// A call is over, or waits no longer.
-    pub fn leave(&mut self, now: f64, ticket: Ticket, verdict: Verdict, news: &mut Vec<News>) {
+    pub fn leave(
+        &mut self,
+        now: f64,
+        ticket: Ticket,
+        verdict: Verdict,
+        decisions: &mut Vec<Decision>,
+    ) {
         if let Some(waiting) = self.waiting.remove(&ticket) {
             self.forget(ticket, &waiting);
             return;
         }
-        self.judge(now, ticket, verdict, news);
+        self.judge(now, ticket, verdict, decisions);
         let Some(ended) = self.running.remove(&ticket) else {
             return;
         };
@@ -187,11 +193,17 @@ impl Machine {
                 limits.took(now - ended.began);
             }
         }
-        self.drain(now, &ended.needs, news);
+        self.drain(now, &ended.needs, decisions);
     }
 
-    /// Tells what a call says about its source before it is over: a stream has had its first event.
-    pub fn judge(&mut self, now: f64, ticket: Ticket, verdict: Verdict, news: &mut Vec<News>) {
+    /// Takes a call's verdict about its source before the call is over: a stream has had its first event.
+    pub fn judge(
+        &mut self,
+        now: f64,
+        ticket: Ticket,
+        verdict: Verdict,
+        decisions: &mut Vec<Decision>,
+    ) {
         let Some(running) = self.running.get_mut(&ticket) else {
             return;
         };
@@ -207,13 +219,13 @@ impl Machine {
                 .get_mut(&id)
                 .and_then(|limits| limits.breaker.as_mut());
             if breaker.is_some_and(|breaker| breaker.judge(now, ticket, began, verdict)) {
-                self.refuse_waiting(now, id, news);
+                self.refuse_waiting(now, id, decisions);
             }
         }
     }
 
-    /// The call has ended before its handler: its place is given back, unless too many handlers run on already.
-    pub fn abandon(&mut self, now: f64, ticket: Ticket, news: &mut Vec<News>) {
+    /// The call has ended before its handler: its permit is given back, unless too many handlers run on already.
+    pub fn abandon(&mut self, now: f64, ticket: Ticket, decisions: &mut Vec<Decision>) {
         const AT_LEAST: usize = 16;
         let Some(running) = self.running.get_mut(&ticket) else {
             return;
@@ -236,11 +248,11 @@ impl Machine {
                 limits.overrunning += 1;
             }
         }
-        self.drain(now, &needs, news);
+        self.drain(now, &needs, decisions);
     }
 
     /// Time has passed.
-    pub fn tick(&mut self, now: f64, news: &mut Vec<News>) {
+    pub fn tick(&mut self, now: f64, decisions: &mut Vec<Decision>) {
         while let Some((moment, ticket)) = self.give_up.first().copied() {
             if f64::from_bits(moment) > now {
                 break;
@@ -251,14 +263,14 @@ impl Machine {
                 let reason = limits.full(now);
                 limits.refuse(now, reason)
             }) {
-                self.refuse(ticket, refusal, news);
+                self.refuse(ticket, refusal, decisions);
             }
         }
         let throttled: Vec<LimiterId> = self.throttled.iter().copied().collect();
-        self.drain(now, &throttled, news);
+        self.drain(now, &throttled, decisions);
     }
 
-    /// When time matters next, if somebody waits for it.
+    /// When time matters next, if a call waits for it.
     #[must_use]
     pub fn next_tick(&self, now: f64) -> Option<f64> {
         let patience = self
@@ -268,13 +280,13 @@ impl Machine {
         let rates = self.throttled.iter().filter_map(|id| {
             let limits = self.limiters.get(id)?;
             limits
-                .has_place()
+                .has_free_permit()
                 .then(|| limits.window.as_ref()?.free_at(now, 0).into())?
         });
         rates.chain(patience).reduce(f64::min)
     }
 
-    /// What a limiter has to tell.
+    /// The statistics of a limiter.
     #[must_use]
     pub fn stats(&self, now: f64, id: LimiterId) -> Option<Stats> {
         let limits = self.limiters.get(&id)?;
@@ -283,7 +295,7 @@ impl Machine {
             scope: limits.settings.scope.clone(),
             name: limits.settings.name.clone(),
             running: limits.running,
-            waiting: limits.lines.len(),
+            waiting: limits.queue.len(),
             overrunning: limits.overrunning,
             admitted: limits.admitted,
             refused: limits.refused,
@@ -296,7 +308,7 @@ impl Machine {
     fn blocked_at(&self, now: f64, needs: &[LimiterId]) -> Option<LimiterId> {
         needs.iter().copied().find(|id| {
             let limits = self.limiters.get(id);
-            limits.is_some_and(|limits| !limits.has_room(now) || !limits.lines.is_empty())
+            limits.is_some_and(|limits| !limits.has_room(now) || !limits.queue.is_empty())
         })
     }
 
@@ -328,25 +340,25 @@ impl Machine {
         &mut self,
         now: f64,
         at: LimiterId,
-        ask: Ask<'_>,
-        news: &mut Vec<News>,
+        request: AdmissionRequest<'_>,
+        decisions: &mut Vec<Decision>,
     ) -> Result<(), Refusal> {
         let Some(limits) = self.limiters.get_mut(&at) else {
             return Ok(());
         };
         let begins = limits.begins_at(now);
-        if ask.deadline.is_some_and(|deadline| begins > deadline) {
+        if request.deadline.is_some_and(|deadline| begins > deadline) {
             return Err(limits.refuse(now, Reason::RateLimited));
         }
-        if limits.lines.len() < limits.settings.queue.unwrap_or(DEFAULT_QUEUE) {
+        if limits.queue.len() < limits.settings.queue.unwrap_or(DEFAULT_QUEUE) {
             return Ok(());
         }
         let reason = limits.full(now);
         let refusal = limits.refuse(now, reason);
-        match limits.lines.in_the_way_of(ask.caller) {
+        match limits.queue.in_the_way_of(request.caller) {
             None => Err(refusal),
             Some(ticket) => {
-                self.refuse(ticket, refusal, news);
+                self.refuse(ticket, refusal, decisions);
                 Ok(())
             }
         }
@@ -354,7 +366,7 @@ impl Machine {
 
     fn park(&mut self, ticket: Ticket, waiting: Waiting) {
         if let Some(limits) = self.limiters.get_mut(&waiting.at) {
-            limits.lines.add(&waiting.caller, ticket);
+            limits.queue.add(&waiting.caller, ticket);
             if limits.window.is_some() {
                 self.throttled.insert(waiting.at);
             }
@@ -367,22 +379,22 @@ impl Machine {
             self.give_up.remove(&(moment, ticket));
         }
         if let Some(limits) = self.limiters.get_mut(&waiting.at) {
-            limits.lines.remove(&waiting.caller, ticket);
-            if limits.lines.is_empty() {
+            limits.queue.remove(&waiting.caller, ticket);
+            if limits.queue.is_empty() {
                 self.throttled.remove(&waiting.at);
             }
         }
     }
 
-    fn refuse(&mut self, ticket: Ticket, refusal: Refusal, news: &mut Vec<News>) {
+    fn refuse(&mut self, ticket: Ticket, refusal: Refusal, decisions: &mut Vec<Decision>) {
         if let Some(waiting) = self.waiting.remove(&ticket) {
             self.forget(ticket, &waiting);
-            news.push(News::Refused(ticket, refusal));
+            decisions.push(Decision::Refused(ticket, refusal));
         }
     }
 
-    /// A breaker has opened: nobody waits for what will not be tried.
-    fn refuse_waiting(&mut self, now: f64, id: LimiterId, news: &mut Vec<News>) {
+    /// A breaker has opened: calls that will not be tried do not wait.
+    fn refuse_waiting(&mut self, now: f64, id: LimiterId, decisions: &mut Vec<Decision>) {
         let needs_it = |waiting: &Waiting| waiting.needs.contains(&id);
         let meant = self.waiting.iter().filter(|(_, waiting)| needs_it(waiting));
         let mut tickets: Vec<Ticket> = meant.map(|(ticket, _)| *ticket).collect();
@@ -390,29 +402,29 @@ impl Machine {
         for ticket in tickets {
             if let Some(limits) = self.limiters.get_mut(&id) {
                 let refusal = limits.refuse(now, Reason::CircuitOpen);
-                self.refuse(ticket, refusal, news);
+                self.refuse(ticket, refusal, decisions);
             }
         }
     }
 
     /// Lets those begin who can now.
-    fn drain(&mut self, now: f64, freed: &[LimiterId], news: &mut Vec<News>) {
+    fn drain(&mut self, now: f64, freed: &[LimiterId], decisions: &mut Vec<Decision>) {
         for id in freed {
             while let Some(limits) = self.limiters.get_mut(id) {
                 if !limits.has_room(now) {
                     break;
                 }
-                let Some(ticket) = limits.lines.next() else {
+                let Some(ticket) = limits.queue.next() else {
                     self.throttled.remove(id);
                     break;
                 };
-                self.try_again(now, ticket, news);
+                self.try_again(now, ticket, decisions);
             }
         }
     }
 
-    /// One that was taken out of its line begins, waits at another limiter, or is refused.
-    fn try_again(&mut self, now: f64, ticket: Ticket, news: &mut Vec<News>) {
+    /// One that was taken out of its queue begins, waits at another limiter, or is refused.
+    fn try_again(&mut self, now: f64, ticket: Ticket, decisions: &mut Vec<Decision>) {
         let Some(mut waiting) = self.waiting.remove(&ticket) else {
             return;
         };
@@ -421,7 +433,7 @@ impl Machine {
                 && let Err(refusal) = limits.refuse_broken(now)
             {
                 self.forget(ticket, &waiting);
-                news.push(News::Refused(ticket, refusal));
+                decisions.push(Decision::Refused(ticket, refusal));
                 return;
             }
         }
@@ -435,30 +447,30 @@ impl Machine {
         } else {
             self.forget(ticket, &waiting);
             self.begin(now, ticket, waiting.needs);
-            news.push(News::Admitted(ticket));
+            decisions.push(Decision::Admitted(ticket));
         }
     }
 }
 
 impl Limits {
-    fn has_place(&self) -> bool {
+    fn has_free_permit(&self) -> bool {
         self.settings
             .concurrency
             .is_none_or(|most| self.running < most)
     }
 
     fn has_room(&self, now: f64) -> bool {
-        self.has_place()
+        self.has_free_permit()
             && self
                 .window
                 .as_ref()
                 .is_none_or(|window| window.has_room(now))
     }
 
-    /// Why nobody may begin.
+    /// Why no call may begin.
     fn full(&self, now: f64) -> Reason {
         match &self.window {
-            Some(window) if self.has_place() && !window.has_room(now) => Reason::RateLimited,
+            Some(window) if self.has_free_permit() && !window.has_room(now) => Reason::RateLimited,
             _ => Reason::Overloaded,
         }
     }
@@ -466,7 +478,7 @@ impl Limits {
     /// The earliest moment at which one more could begin, as far as the rate goes.
     fn begins_at(&self, now: f64) -> f64 {
         let window = self.window.as_ref();
-        window.map_or(now, |window| window.free_at(now, self.lines.len()))
+        window.map_or(now, |window| window.free_at(now, self.queue.len()))
     }
 
     fn refuse_broken(&mut self, now: f64) -> Result<(), Refusal> {
@@ -481,7 +493,7 @@ impl Limits {
         let retry_after = match reason {
             Reason::Overloaded => {
                 self.refused.overloaded += 1;
-                self.next_place_in()
+                self.next_permit_in()
             }
             Reason::RateLimited => {
                 self.refused.rate_limited += 1;
@@ -501,10 +513,10 @@ impl Limits {
     }
 
     /// A guess, by how long calls took lately: when all who wait will have begun.
-    fn next_place_in(&self) -> f64 {
+    fn next_permit_in(&self) -> f64 {
         const UNKNOWN: f64 = 1_000.0;
         let most = self.settings.concurrency.unwrap_or(1).max(1) as f64;
-        let ahead = (self.lines.len() + 1) as f64;
+        let ahead = (self.queue.len() + 1) as f64;
         let guess = self.typical.unwrap_or(UNKNOWN) * ahead / most;
         guess.clamp(100.0, 60_000.0)
     }

@@ -6,8 +6,8 @@
 
 mod breaker;
 mod gate;
-mod line;
 mod machine;
+mod queue;
 mod rate;
 mod refusal;
 mod stats;
@@ -15,12 +15,12 @@ mod stats;
 use serde::Deserialize;
 
 pub use breaker::BreakerState;
-pub use gate::{Entered, Gate, Limited, Limiter, Place, Tell};
-pub use machine::{Ask, LimiterId, Machine, News, Ticket};
+pub use gate::{Entered, Gate, Limited, Limiter, OnDecision, Permit};
+pub use machine::{AdmissionRequest, Decision, LimiterId, Machine, Ticket};
 pub use refusal::{Reason, Refusal, Verdict};
 pub use stats::{Refused, Stats};
 
-/// How many calls may wait where nobody has said it. `facade/call/places.ts` has the same number.
+/// How many calls may wait by default. `facade/call/admission-queue.ts` has the same number.
 pub const DEFAULT_QUEUE: usize = 1024;
 
 /// What one limiter allows. Times are in milliseconds.
@@ -35,7 +35,7 @@ pub struct Settings {
     pub concurrency: Option<usize>,
     /// Calls that wait.
     pub queue: Option<usize>,
-    /// How long a call may wait, and how long it may hold its place.
+    /// How long a call may wait, and how long it may hold its permit.
     pub timeout: Option<f64>,
     /// Calls that begin in a stretch of time.
     pub rate: Option<Rate>,

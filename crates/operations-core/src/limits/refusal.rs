@@ -39,7 +39,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// What the caller is told.
+    /// The error for the caller.
     #[must_use]
     pub fn error(&self, operation_id: &str) -> CallError {
         let Self {
@@ -86,7 +86,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// What an error says. A source that answers works, whatever it answers, unless it says itself that it does not. What a
-    /// caller brings about says nothing: otherwise anybody could have a source left alone, by deadlines that are too short.
+    /// caller brings about says nothing: otherwise any caller could open the breaker, by deadlines that are too short.
     #[must_use]
     pub fn of(code: &str, details: Option<&Value>) -> Self {
         let field = |name| details.and_then(|details| details.get(name));
@@ -119,7 +119,7 @@ impl Verdict {
 /// What a JSON-RPC server answers that has failed itself.
 const RPC_INTERNAL_ERROR: i64 = -32603;
 
-/// Reasons that are ours, or the caller's: they say nothing about whoever was asked, if anybody was.
+/// Reasons that are ours, or the caller's: they say nothing about the source, if it was called at all.
 fn is_own(reason: Option<&Value>) -> bool {
     const OWN: [&str; 11] = [
         "overloaded",

@@ -1,4 +1,4 @@
-//! What a limiter has to tell.
+//! The statistics of a limiter.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ pub struct Stats {
     pub scope: String,
     /// Whose they are.
     pub name: String,
-    /// Calls that hold a place.
+    /// Calls that hold a permit.
     pub running: usize,
     /// Calls that wait for one.
     pub waiting: usize,

@@ -1,4 +1,4 @@
-//! What is told, and how it is written.
+//! Mailbox items, and how they are written.
 
 use std::fmt::{self, Write as _};
 
@@ -10,7 +10,7 @@ use crate::error::CallError;
 /// What a waiting item costs beside its text.
 const OVERHEAD: usize = 64;
 
-/// What an item says about the one that it is for. The numbers are those of `facade/border/inbox.ts`.
+/// What an item says about the one that it is for. The numbers are those of `facade/interop/inbox.ts`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Work has ended, and this is its result.
@@ -27,7 +27,7 @@ pub enum Kind {
     Asked = 5,
     /// What JavaScript was asked for is no longer wanted.
     Aborted = 6,
-    /// What was told to wait may go on.
+    /// What was paused may go on.
     GoOn = 7,
     /// Something may have been missed.
     Lost = 8,
@@ -67,7 +67,7 @@ pub enum Attachment {
     Bytes(Vec<u8>),
 }
 
-/// One thing to tell.
+/// One thing to report.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Item {
     kind: Kind,
@@ -117,7 +117,7 @@ impl Item {
         Self::write(Kind::Aborted, to.into(), "")
     }
 
-    /// What was told to wait may go on.
+    /// What was paused may go on.
     #[must_use]
     pub fn go_on<'a>(to: impl Into<Address<'a>>) -> Self {
         Self::write(Kind::GoOn, to.into(), "")

@@ -1,13 +1,16 @@
 //! What does the work of an operation, and what it is given.
 
+use std::sync::Arc;
+
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use operations_schema::json::{Document, Object};
 use tokio_util::sync::CancellationToken;
 
-use super::pieces::PiecesSlot;
+use super::body_stream::BodyStreamSlot;
 use super::target::Target;
 use crate::access::Identity;
+use crate::byte_budget::Share;
 use crate::call::RequestedEvent;
 use crate::error::Failure;
 
@@ -41,14 +44,16 @@ pub struct Context {
     pub passed_on: Option<String>,
     /// Unix milliseconds.
     pub deadline: Option<f64>,
-    /// Cancelled when nobody waits any more. A handler ends soon after that.
+    /// Cancelled when the caller has gone. A handler ends soon after that.
     pub cancel: CancellationToken,
-    /// Whether whoever serves the call can hand out a file in the place of a large result.
+    /// Whether the server of the call can hand out a file in the place of a large result.
     pub takes_files: bool,
-    /// Where a handler says to whom it has sent its request, if somebody wants to know.
+    /// Where a handler says to whom it has sent its request, if that is observed.
     pub target: Option<Target>,
-    /// Where binary data may be left while it is still on its way, if whoever serves the call hands it on piece by piece.
-    pub pieces: Option<PiecesSlot>,
+    /// Where binary data may be left while it is still on its way, if the server of the call forwards it chunk by chunk.
+    pub pieces: Option<BodyStreamSlot>,
+    /// The budget for events that wait for the subscriber, if they are counted.
+    pub bytes: Option<Arc<Share>>,
 }
 
 impl Call {
@@ -73,6 +78,7 @@ impl Call {
                 takes_files: false,
                 target: None,
                 pieces: None,
+                bytes: None,
             },
         }
     }

@@ -3,10 +3,10 @@
 //!
 //! The registry of the host is the one that users fill. This one is made when that one is first served, and follows it.
 
+mod body_stream;
 mod handler;
 mod operation;
 mod output;
-mod pieces;
 mod reports;
 mod served;
 mod target;
@@ -22,9 +22,9 @@ use operations_schema::{Program, ValueError};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+pub use body_stream::{BodyStream, BodyStreamSlot};
 pub use handler::{Call, Context, Envelope, Handler, Outcome, Produced};
 pub use operation::{Made, OnlyHost, Operation, OutputMode, Schema, Work};
-pub use pieces::{Pieces, PiecesSlot};
 pub use reports::Reports;
 pub use served::{Answer, Served};
 pub use target::Target;
@@ -36,20 +36,29 @@ use crate::log::Logger;
 use crate::trace;
 use warnings::Warnings;
 
-/// How many errors are told about one value. `facade/schema/compiled.ts` has the same number.
+/// How many errors are reported about one value. `facade/schema/compiled.ts` has the same number.
 const MAX_ERRORS: usize = 1000;
 
 /// What is wrong with a value: line by line, and as JSON.
-fn told(errors: &[ValueError]) -> (String, Value) {
+fn format_errors(errors: &[ValueError]) -> (String, Value) {
     let lines: Vec<String> = errors
         .iter()
-        .map(|error| format!("  - {}: {}", error.path, error.message))
+        .map(|error| format!("  - {}: {}", shown(&error.path), error.message))
         .collect();
     let errors = errors
         .iter()
         .map(|error| json!({ "path": error.path, "message": error.message }))
         .collect();
     (lines.join("\n"), errors)
+}
+
+/// The path of the whole value is empty, which reads as a slip.
+pub(crate) fn shown(path: &str) -> &str {
+    if path.is_empty() {
+        "(whole value)"
+    } else {
+        path
+    }
 }
 
 /// Operations by id, in the order of registration.
@@ -62,9 +71,9 @@ pub struct Registry {
     host_formats: RwLock<HashSet<String>>,
     /// The limits of operations that have some, by id.
     limits: RwLock<HashMap<String, Limited>>,
-    /// How often something has changed that others may have looked at.
+    /// A counter of changes, for caches of what was here.
     revision: watch::Sender<u64>,
-    /// What the host wants to know of calls ([`Wants`]), and where it looks for that.
+    /// What the host observes of calls ([`Wants`]), and where its reports wait.
     wants: AtomicU8,
     reports: RwLock<Option<Arc<Reports>>>,
 }
@@ -94,13 +103,13 @@ impl Registry {
         }
     }
 
-    /// Has calls told that are done here from now on.
+    /// Reports calls that run natively from now on.
     pub fn report(&self, wants: Wants, reports: &Arc<Reports>) {
         *writing(&self.reports) = Some(Arc::clone(reports));
         self.wants.store(wants.bits(), Ordering::Release);
     }
 
-    /// Who is to be told of a call that begins now, and what.
+    /// Who gets reports about a call that begins now, and which.
     fn reporting(&self) -> Option<(Wants, Arc<Reports>)> {
         let wants = Wants::from_bits(self.wants.load(Ordering::Acquire));
         if wants == Wants::default() {
@@ -130,7 +139,7 @@ impl Registry {
         self.touch();
     }
 
-    /// Forgets an operation. Calls that are under way go on.
+    /// Forgets an operation. Running calls go on.
     pub fn remove(&self, id: &str) {
         let removed = writing(&self.operations).shift_remove(id);
         if removed.is_some() {

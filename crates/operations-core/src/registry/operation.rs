@@ -42,7 +42,7 @@ pub struct Operation {
 /// Who does the work of an operation.
 #[derive(Clone)]
 pub enum Work {
-    /// The host: calls are handed to it as they are, with nothing looked at.
+    /// The host: calls are handed to it as they are, unchecked.
     Host,
     /// A handler that needs no host.
     Native(Arc<dyn Handler>),

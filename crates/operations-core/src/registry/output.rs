@@ -2,18 +2,18 @@
 
 use std::fmt::Write as _;
 
-use operations_schema::host::JsonRef;
 use operations_schema::json::{Document, Json, push_string};
+use operations_schema::value_access::JsonRef;
 use operations_schema::{Interrupt, Mode, Program, ValueError};
 use serde_json::{Value, json};
 
 use super::handler::{Envelope, Produced};
 use super::operation::OutputMode;
 use super::warnings::Warnings;
-use super::{MAX_ERRORS, told};
-use crate::call::{OUTPUT_REFUSED, wire_bytes, wire_text};
+use super::{MAX_ERRORS, format_errors};
+use crate::call::{OUTPUT_REFUSED, is_wire_text, wire_bytes, wire_text};
 use crate::clock;
-use crate::envelope::EnvelopeParts;
+use crate::envelope::{EnvelopeParts, ResponseEnvelope};
 use crate::error::CallError;
 
 /// What happens to the outputs of one operation.
@@ -27,21 +27,25 @@ pub(super) struct Shaping<'a> {
 impl Shaping<'_> {
     /// The envelope, as it travels. It fails where JSON cannot hold it, and in `strict` mode: elsewhere what cannot be
     /// made right is kept, noted and reported.
-    pub(super) fn envelope(&self, produced: Produced) -> Result<String, CallError> {
-        let json = match produced {
+    pub(super) fn envelope(&self, produced: Produced) -> Result<ResponseEnvelope, CallError> {
+        let envelope = match produced {
             Produced::Bytes(bytes, meta) => {
-                let json = format!(r#"{{"data":{},"meta":{meta}}}"#, wire_bytes(&bytes));
-                self.refuse_undeclared(&meta, || Some(json.clone()))?;
-                return Ok(json);
+                let data = wire_bytes(&bytes).to_string();
+                let envelope = ResponseEnvelope::new(Some(&data), &meta);
+                self.refuse_undeclared(&meta, || Some(envelope.text().to_owned()))?;
+                return Ok(envelope);
             }
-            Produced::Envelope(envelope) => self.known(&envelope),
-            Produced::Value(None) => self.local(JsonRef::Undefined),
+            Produced::Envelope(envelope) => self.known(&envelope)?,
+            Produced::Value(None) => self.local(JsonRef::Undefined)?,
             Produced::Value(Some(document)) => match EnvelopeParts::of(document.root()) {
-                Some(parts) => self.detected(document.root(), &parts),
-                None => self.local((&document).into()),
+                Some(parts) => self.detected(document.root(), &parts)?.into(),
+                None => self.local((&document).into())?,
             },
-        }?;
-        wire_text(json, OUTPUT_REFUSED)
+        };
+        if is_wire_text(envelope.text()) {
+            return Ok(envelope);
+        }
+        wire_text(envelope.into_text(), OUTPUT_REFUSED).map(ResponseEnvelope::from)
     }
 
     fn known(
@@ -51,25 +55,28 @@ impl Shaping<'_> {
             meta,
             is_declared,
         }: &Envelope,
-    ) -> Result<String, CallError> {
+    ) -> Result<ResponseEnvelope, CallError> {
         let data = JsonRef::from(data.as_ref());
-        self.tell_notes(meta);
+        self.report_notes(meta);
         if !is_declared {
-            self.refuse_undeclared(meta, || wire_text(written(data, None, meta), "").ok())?;
+            self.refuse_undeclared(meta, || {
+                wire_text(written(data, None, meta).into_text(), "").ok()
+            })?;
         }
-        let shaped = self.shaped_if(*is_declared, data, || written(data, None, meta))?;
+        let shaped =
+            self.shaped_if(*is_declared, data, || written(data, None, meta).into_text())?;
         Ok(match shaped.meta(meta) {
             Some(meta) => written(data, shaped.replacement, &meta),
             None => written(data, shaped.replacement, meta),
         })
     }
 
-    fn local(&self, data: JsonRef<'_>) -> Result<String, CallError> {
+    fn local(&self, data: JsonRef<'_>) -> Result<ResponseEnvelope, CallError> {
         let mut meta = String::from(r#"{"source":"local","operationId":"#);
         push_string(&mut meta, self.operation_id);
         // Writing to a string cannot fail.
         let _ = write!(meta, r#","timestamp":{}}}"#, clock::now().trunc());
-        let shaped = self.shaped_if(true, data, || written(data, None, &meta))?;
+        let shaped = self.shaped_if(true, data, || written(data, None, &meta).into_text())?;
         let meta = shaped.meta(&meta).unwrap_or(meta);
         Ok(written(data, shaped.replacement, &meta))
     }
@@ -165,7 +172,7 @@ impl Shaping<'_> {
     }
 
     /// Logs what the source has noted.
-    fn tell_notes(&self, meta: &str) {
+    fn report_notes(&self, meta: &str) {
         if !meta.contains(r#""notes":["#) {
             return;
         }
@@ -218,10 +225,10 @@ impl Shaping<'_> {
         Err(CallError::failed(message).with_details(details))
     }
 
-    /// What the caller is told when nothing may be made up. Worded as in `facade/registry/output.ts`.
+    /// The caller's error for an output that does not match its schema. Worded as in `facade/registry/output.ts`.
     fn refusal(&self, notes: &[ValueError], envelope: &str) -> CallError {
         let id = self.operation_id;
-        let (lines, errors) = told(notes);
+        let (lines, errors) = format_errors(notes);
         let message = format!("Validation failed for output of operation {id}:\n{lines}");
         // An infinite number is `null` in the details of an error.
         let envelope = Document::parse(envelope).map(|envelope| envelope.root().stringify());
@@ -284,7 +291,12 @@ impl Shaped {
         }
         json.push_str("\"notes\":[");
         json.push_str(&notes);
-        json.push_str(told(&self.notes).1.to_string().trim_start_matches('['));
+        json.push_str(
+            format_errors(&self.notes)
+                .1
+                .to_string()
+                .trim_start_matches('['),
+        );
         json.push('}');
         Some(json)
     }
@@ -296,25 +308,12 @@ const MISMATCH: &str = "does not match its outputSchema";
 const LEFT: &str = "does not match its outputSchema and was left as it is";
 const NOTED: &str = "comes with notes";
 
-fn written(data: JsonRef<'_>, replacement: Option<String>, meta: &str) -> String {
-    let mut json = String::from("{");
-    match (replacement, data) {
-        (Some(replacement), _) => {
-            json.push_str("\"data\":");
-            json.push_str(&replacement);
-            json.push(',');
-        }
-        (None, JsonRef::Value(data)) => {
-            json.reserve(data.text().len() + meta.len() + 24);
-            json.push_str("\"data\":");
-            data.push_to(&mut json);
-            json.push(',');
-        }
+fn written(data: JsonRef<'_>, replacement: Option<String>, meta: &str) -> ResponseEnvelope {
+    let data = match (replacement, data) {
+        (Some(replacement), _) => Some(replacement.into()),
+        (None, JsonRef::Value(data)) => Some(data.canonical()),
         // JSON has no word for `undefined`: it is left out.
-        (None, _) => {}
-    }
-    json.push_str("\"meta\":");
-    json.push_str(meta);
-    json.push('}');
-    json
+        (None, _) => None,
+    };
+    ResponseEnvelope::new(data.as_deref(), meta)
 }

@@ -1,9 +1,9 @@
-//! What is told of calls that are done here, on its way to the host.
+//! Reports about calls that ran natively, on their way to the host.
 //!
 //! Reports wait in a bounded queue and are taken in batches: the host is woken once for all that came within a moment, not once
-//! for each call. Reports of calls that find the queue full are dropped and counted. Decisions about access are never dropped: whoever
+//! for each call. Reports of calls that find the queue full are dropped and counted. Decisions about access are never dropped: code which
 //! keeps a record of them needs each. While too many of them wait, [`Reports::takes_decisions`] says so, and calls go to the host,
-//! which tells of its own decisions and is slow exactly as long as it is behind.
+//! which reports its own decisions and is slow exactly as long as it is behind.
 
 use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
@@ -30,7 +30,7 @@ const MOST_DECISIONS: usize = 16_384;
 /// What has happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Somebody was let in, or refused.
+    /// Access was granted or denied.
     Decision = 0,
     /// A call has ended.
     Call = 1,

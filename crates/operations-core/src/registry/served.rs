@@ -17,12 +17,13 @@ use super::operation::Operation;
 use super::output::Shaping;
 use super::reports::Reports;
 use super::watched::{Wants, Watched};
-use super::{MAX_ERRORS, Registry, told};
+use super::{MAX_ERRORS, Registry, format_errors};
 use crate::access::enforce_access;
 use crate::call::{timed_out, took_too_long, wire_bytes, wire_text};
 use crate::clock;
+use crate::envelope::ResponseEnvelope;
 use crate::error::{CallError, Failure, InfrastructureErrorCode};
-use crate::limits::{Limited, Place, Verdict};
+use crate::limits::{Limited, Permit, Verdict};
 use crate::spec::OperationType;
 
 /// A call and who does it.
@@ -45,12 +46,12 @@ impl fmt::Debug for Served {
     }
 }
 
-/// What a call gives: envelopes as JSON.
+/// What a call gives.
 pub enum Answer {
     /// One, of a QUERY or a MUTATION.
-    One(BoxFuture<'static, Result<String, CallError>>),
+    One(BoxFuture<'static, Result<ResponseEnvelope, CallError>>),
     /// As many as come, of a SUBSCRIPTION. An error is the last item. Dropping the stream ends the work.
-    Many(BoxStream<'static, Result<String, CallError>>),
+    Many(BoxStream<'static, Result<ResponseEnvelope, CallError>>),
 }
 
 impl Served {
@@ -66,7 +67,7 @@ impl Served {
         }
     }
 
-    /// What is noted for those who want to know of the call, from now on.
+    /// What is recorded for observers of the call, from now on.
     fn watched(&mut self) -> Option<Watched> {
         let (wants, reports) = self.reporting.take()?;
         let kind = self.operation.spec.operation_type;
@@ -78,7 +79,7 @@ impl Served {
         Some(Watched::new(reports, wants, operation_id, kind, context))
     }
 
-    async fn execute(mut self) -> Result<String, CallError> {
+    async fn execute(mut self) -> Result<ResponseEnvelope, CallError> {
         let mut watched = self.watched();
         let answer = self.executed(&mut watched).await;
         if let Some(watched) = &mut watched {
@@ -87,9 +88,12 @@ impl Served {
         answer
     }
 
-    async fn executed(&mut self, watched: &mut Option<Watched>) -> Result<String, CallError> {
+    async fn executed(
+        &mut self,
+        watched: &mut Option<Watched>,
+    ) -> Result<ResponseEnvelope, CallError> {
         let (input, mut context) = self.admit(watched.as_ref())?;
-        let mut place = self.place(&context).await?;
+        let mut permit = self.permit(&context).await?;
         let limits = Limits::of(&context, self.limited.as_ref());
         // What it came with is no trace that the call itself belongs to.
         context.trace = None;
@@ -106,19 +110,19 @@ impl Served {
                 watched.gave(produced);
             }
         }
-        if let Some(place) = &mut place {
-            place.judge(verdict(&outcome));
+        if let Some(permit) = &mut permit {
+            permit.judge(verdict(&outcome));
         }
-        // Shaping an answer needs no place, but a body that is still on its way does.
+        // Shaping an answer needs no permit, but a body that is still on its way does.
         match pieces {
-            Some(pieces) => pieces.hold(place),
-            None => drop(place),
+            Some(pieces) => pieces.hold(permit),
+            None => drop(permit),
         }
         self.envelope(outcome?)
     }
 
-    /// The places that the call needs, if it needs any.
-    async fn place(&self, context: &Context) -> Result<Option<Place>, CallError> {
+    /// The permits that the call needs, if it needs any.
+    async fn permit(&self, context: &Context) -> Result<Option<Permit>, CallError> {
         let Some(limited) = &self.limited else {
             return Ok(None);
         };
@@ -126,13 +130,13 @@ impl Served {
             .identity
             .as_ref()
             .map_or("", |identity| &identity.id);
-        let place = limited.enter(
+        let permit = limited.enter(
             &self.call.operation_id,
             caller,
             context.deadline,
             &context.cancel,
         );
-        place.await.map(Some)
+        permit.await.map(Some)
     }
 
     /// Lets the caller and the input in.
@@ -172,11 +176,11 @@ impl Served {
     async fn open(mut self) -> Result<(Self, Open), CallError> {
         let mut watched = self.watched();
         match self.opened(&mut watched).await {
-            Ok((items, limits, place)) => {
+            Ok((items, limits, permit)) => {
                 let open = Open {
                     items,
                     limits,
-                    place,
+                    permit,
                     watched,
                 };
                 Ok((self, open))
@@ -193,19 +197,19 @@ impl Served {
     async fn opened(
         &mut self,
         watched: &mut Option<Watched>,
-    ) -> Result<(BoxStream<'static, Outcome>, Limits, Option<Place>), CallError> {
+    ) -> Result<(BoxStream<'static, Outcome>, Limits, Option<Permit>), CallError> {
         let (input, mut context) = self.admit(watched.as_ref())?;
-        let place = self.place(&context).await?;
+        let permit = self.permit(&context).await?;
         let limits = Limits::of(&context, self.limited.as_ref());
         // What it came with is no trace that the call itself belongs to.
         context.trace = None;
         if let Some(watched) = watched {
             watched.works(&mut context);
         }
-        Ok((self.handler.subscribe(input, context), limits, place))
+        Ok((self.handler.subscribe(input, context), limits, permit))
     }
 
-    fn envelope(&self, produced: Produced) -> Result<String, CallError> {
+    fn envelope(&self, produced: Produced) -> Result<ResponseEnvelope, CallError> {
         let shaping = Shaping {
             operation_id: &self.call.operation_id,
             program: self.output.as_deref(),
@@ -218,7 +222,7 @@ impl Served {
 
 /// Fails unless there is time left for work that is about to start. Worded as in `facade/registry/deadline.ts`.
 fn refuse_late(id: &str, deadline: f64) -> Result<(), CallError> {
-    /// A time of before 26 April 1970, in milliseconds, is a duration that somebody took for a deadline.
+    /// A time of before 26 April 1970, in milliseconds, is a duration that was passed as a deadline.
     const LONGEST_DURATION: f64 = 1e10;
     if deadline < LONGEST_DURATION || deadline.is_nan() {
         let message = format!(
@@ -249,7 +253,7 @@ fn check_input(program: &Program, id: &str, input: Option<&Document>) -> Result<
         return Ok(());
     }
     let errors = program.errors_json(input, MAX_ERRORS)?;
-    let (lines, errors) = told(&errors);
+    let (lines, errors) = format_errors(&errors);
     let message = format!("Validation failed for input of operation {id}:\n{lines}");
     Err(CallError::invalid(message).with_details(json!({ "errors": errors })))
 }
@@ -257,7 +261,7 @@ fn check_input(program: &Program, id: &str, input: Option<&Document>) -> Result<
 /// An error of a handler as it travels: with details as they are when JavaScript has read and written them (without a negative zero,
 /// say).
 fn on_wire(Failure { error, body }: Failure) -> CallError {
-    let mut error = *error;
+    let mut error = error.without_stderr();
     if let Some(details) = &error.details {
         let text = Document::from(details).root().stringify();
         // It holds no infinite number any more, so this cannot fail.
@@ -284,16 +288,16 @@ enum Stage {
     Over,
 }
 
-/// A stream that runs. It holds its place as long.
+/// A stream that runs. It holds its permit as long.
 struct Open {
     items: BoxStream<'static, Outcome>,
     limits: Limits,
-    place: Option<Place>,
+    permit: Option<Permit>,
     watched: Option<Watched>,
 }
 
 impl Stage {
-    async fn next(self) -> Option<(Result<String, CallError>, Self)> {
+    async fn next(self) -> Option<(Result<ResponseEnvelope, CallError>, Self)> {
         let (served, mut open) = match self {
             Self::Over => return None,
             Self::Open(served, open) => (served, open),
@@ -335,17 +339,17 @@ impl Open {
 
     /// The first that is known counts.
     fn judge(&mut self, verdict: Verdict) {
-        if let Some(place) = &mut self.place {
-            place.judge_now(verdict);
+        if let Some(permit) = &mut self.permit {
+            permit.judge_now(verdict);
         }
     }
 }
 
-/// When work is to end, and how it is told.
+/// When work is to end, and how it is signalled.
 struct Limits {
     deadline: Option<f64>,
     began: f64,
-    /// How long it may hold its place: a call in all, a stream without an event.
+    /// How long it may hold its permit: a call in all, a stream without an event.
     timeout: Option<f64>,
     held_since: f64,
     cancel: CancellationToken,
@@ -363,7 +367,7 @@ impl Limits {
         }
     }
 
-    /// From now on it holds its place anew.
+    /// From now on it holds its permit anew.
     fn restart(&mut self) {
         if self.timeout.is_some() {
             self.held_since = clock::now();
@@ -372,8 +376,8 @@ impl Limits {
 
     /// The time that is up first.
     fn end(&self) -> Option<f64> {
-        let place = self.timeout.map(|timeout| self.held_since + timeout);
-        self.deadline.into_iter().chain(place).reduce(f64::min)
+        let permit = self.timeout.map(|timeout| self.held_since + timeout);
+        self.deadline.into_iter().chain(permit).reduce(f64::min)
     }
 
     fn too_late(&self, id: &str, end: f64) -> CallError {
@@ -387,7 +391,7 @@ impl Limits {
         }
     }
 
-    /// Waits for work, unless its time is up before it is done. Then it is told to end, and nobody waits for that.
+    /// Waits for work, unless its time is up before it is done. Then it is cancelled, without waiting for it to stop.
     async fn hold<T>(
         &self,
         mut work: impl Future<Output = T> + Unpin,
@@ -401,7 +405,7 @@ impl Limits {
             // First, so that a stream which always has something ready ends in time too.
             () = sleep(clock::until(end)) => {
                 self.cancel.cancel();
-                // Once more, so that it sees this and says its farewells.
+                // Once more, so that it sees the cancellation and can clean up.
                 let _ = work.now_or_never();
                 Err(self.too_late(id, end))
             }

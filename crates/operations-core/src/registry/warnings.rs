@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use operations_schema::ValueError;
 use serde_json::json;
 
-use super::told;
+use super::format_errors;
 use crate::clock;
 use crate::lock::locked;
 use crate::log::{Level, Logger};
@@ -44,7 +44,7 @@ impl Warnings {
         if fresh.is_empty() {
             return;
         }
-        let (lines, notes) = told(&fresh);
+        let (lines, notes) = format_errors(&fresh);
         let message = format!("The output of operation {operation_id} {what}:\n{lines}");
         let properties = [("operationId", json!(operation_id)), ("notes", notes)];
         self.logger

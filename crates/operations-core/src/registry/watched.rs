@@ -1,4 +1,4 @@
-//! A call that somebody on the host's side wants to know of: what is noted in its course, and told when it has ended.
+//! A call that the host observes: what is recorded during the call, and reported when it has ended.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::trace::Spans;
 /// Details of an error that are longer than this are left out of reports, in bytes.
 const MOST_DETAILS: usize = 64 * 1024;
 
-/// What the host wants to know.
+/// What the host observes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wants(u8);
 
@@ -62,7 +62,7 @@ impl Wants {
     }
 }
 
-/// A call from its beginning to its end. One that is dropped before that was ended by whoever wanted it.
+/// A call from its beginning to its end. One that is dropped before that was ended by its caller.
 pub(super) struct Watched {
     reports: Arc<Reports>,
     wants: Wants,
@@ -179,7 +179,7 @@ impl Watched {
         self.last = Some(Said::of(produced));
     }
 
-    /// Tells of it.
+    /// Reports it.
     pub(super) fn end(&mut self, error: Option<&CallError>) {
         if std::mem::replace(&mut self.is_over, true) {
             return;

@@ -1,13 +1,14 @@
-//! The limits on calls, on random histories with a clock of their own: nobody is lost, nobody is let through who must
-//! not be, and nobody waits who could begin.
+//! The limits on calls, on random histories with a clock of their own: no call is lost, none is let through that must
+//! not be, and none waits that could begin.
 
 use std::collections::{BTreeMap, HashMap};
 
 use operations_core::limits::{
-    Ask, BreakerSettings, LimiterId, Machine, News, Rate, Reason, Settings, Ticket, Verdict,
+    AdmissionRequest, BreakerSettings, Decision, LimiterId, Machine, Rate, Reason, Settings,
+    Ticket, Verdict,
 };
 
-/// A small generator, so that a history can be told by its seed.
+/// A small generator, so that a history can be reproduced from its seed.
 struct Random(u64);
 
 impl Random {
@@ -55,7 +56,7 @@ struct History {
     waiting: HashMap<Ticket, Vec<LimiterId>>,
     began: HashMap<LimiterId, Vec<f64>>,
     now: f64,
-    told: usize,
+    decided: usize,
 }
 
 impl History {
@@ -66,16 +67,21 @@ impl History {
         assert!(self.running.insert(ticket, needs).is_none());
     }
 
-    fn hear(&mut self, news: Vec<News>) {
-        for each in news {
-            self.told += 1;
+    fn hear(&mut self, decisions: Vec<Decision>) {
+        for each in decisions {
+            self.decided += 1;
             match each {
-                News::Admitted(ticket) => {
-                    let needs = self.waiting.remove(&ticket).expect("told once, who waits");
+                Decision::Admitted(ticket) => {
+                    let needs = self
+                        .waiting
+                        .remove(&ticket)
+                        .expect("one decision for each waiting call");
                     self.begin(ticket, needs);
                 }
-                News::Refused(ticket, refusal) => {
-                    self.waiting.remove(&ticket).expect("told once, who waits");
+                Decision::Refused(ticket, refusal) => {
+                    self.waiting
+                        .remove(&ticket)
+                        .expect("one decision for each waiting call");
                     assert!(refusal.retry_after >= 0.0);
                 }
             }
@@ -90,7 +96,7 @@ impl History {
 
     fn has_room(&self, id: LimiterId) -> bool {
         let settings = &self.settings[&id];
-        let has_place = settings
+        let has_free_permit = settings
             .concurrency
             .is_none_or(|most| self.count(id) < most);
         let began = self.began.get(&id).map(Vec::as_slice).unwrap_or_default();
@@ -98,7 +104,7 @@ impl History {
             let lately = began.iter().filter(|time| **time + per > self.now);
             lately.count() < calls
         });
-        has_place && is_slow
+        has_free_permit && is_slow
     }
 
     fn check(&self) {
@@ -142,22 +148,22 @@ fn run(seed: u64) {
         waiting: HashMap::new(),
         began: HashMap::new(),
         now: 1_000.0,
-        told: 0,
+        decided: 0,
     };
     for _ in 0..300 {
-        let mut news = Vec::new();
+        let mut decisions = Vec::new();
         match random.below(10) {
             0..5 => {
                 let needs: Vec<LimiterId> =
                     ids.iter().copied().filter(|_| random.chance(60)).collect();
                 let caller = ["a", "b", "c"][usize::try_from(random.below(3)).unwrap()];
-                let ask = Ask {
+                let request = AdmissionRequest {
                     needs: &needs,
                     caller,
                     deadline: random.chance(10).then_some(history.now + 20.0),
                 };
-                let entered = history.machine.enter(history.now, ask, &mut news);
-                history.hear(std::mem::take(&mut news));
+                let entered = history.machine.enter(history.now, request, &mut decisions);
+                history.hear(std::mem::take(&mut decisions));
                 match entered {
                     Ok((ticket, true)) => history.begin(ticket, needs),
                     Ok((ticket, false)) => drop(history.waiting.insert(ticket, needs)),
@@ -174,7 +180,7 @@ fn run(seed: u64) {
                     history.running.remove(&ticket);
                     history
                         .machine
-                        .leave(history.now, ticket, verdict, &mut news);
+                        .leave(history.now, ticket, verdict, &mut decisions);
                 }
             }
             8 => {
@@ -185,7 +191,7 @@ fn run(seed: u64) {
                     let neutral = Verdict::Neutral;
                     history
                         .machine
-                        .leave(history.now, *ticket, neutral, &mut news);
+                        .leave(history.now, *ticket, neutral, &mut decisions);
                 }
             }
             _ => {
@@ -194,22 +200,22 @@ fn run(seed: u64) {
                 if let Some(next) = next.filter(|_| random.chance(70)) {
                     history.now = history.now.max(next);
                 }
-                history.machine.tick(history.now, &mut news);
+                history.machine.tick(history.now, &mut decisions);
             }
         }
-        history.hear(news);
+        history.hear(decisions);
     }
-    // When all have left and all time has passed, nobody is left behind.
+    // When all have left and all time has passed, no call is left behind.
     for _ in 0..2_000 {
-        let mut news = Vec::new();
+        let mut decisions = Vec::new();
         let all: Vec<Ticket> = history.running.keys().copied().collect();
         for ticket in all {
             history.running.remove(&ticket);
             let success = Verdict::Success;
             history
                 .machine
-                .leave(history.now, ticket, success, &mut news);
-            history.hear(std::mem::take(&mut news));
+                .leave(history.now, ticket, success, &mut decisions);
+            history.hear(std::mem::take(&mut decisions));
         }
         if history.waiting.is_empty() && history.running.is_empty() {
             break;
@@ -217,10 +223,10 @@ fn run(seed: u64) {
         if let Some(next) = history.machine.next_tick(history.now) {
             history.now = history.now.max(next);
         }
-        history.machine.tick(history.now, &mut news);
-        history.hear(news);
+        history.machine.tick(history.now, &mut decisions);
+        history.hear(decisions);
     }
-    assert!(history.waiting.is_empty(), "somebody waits for ever");
+    assert!(history.waiting.is_empty(), "a call waits for ever");
     for id in ids {
         let stats = history.machine.stats(history.now, id).expect("is there");
         assert_eq!((stats.running, stats.waiting, stats.overrunning), (0, 0, 0));
@@ -246,8 +252,8 @@ fn machine(settings: Settings) -> (Machine, LimiterId) {
     (machine, id)
 }
 
-fn ask<'a>(needs: &'a [LimiterId], caller: &'a str) -> Ask<'a> {
-    Ask {
+fn request<'a>(needs: &'a [LimiterId], caller: &'a str) -> AdmissionRequest<'a> {
+    AdmissionRequest {
         needs,
         caller,
         deadline: None,
@@ -265,10 +271,10 @@ fn a_breaker_opens_half_opens_and_closes() {
         ..Settings::default()
     });
     let needs = [id];
-    let mut news = Vec::new();
+    let mut decisions = Vec::new();
     let mut call = |machine: &mut Machine, now: f64, verdict| {
-        let (ticket, _) = machine.enter(now, ask(&needs, ""), &mut news)?;
-        machine.leave(now, ticket, verdict, &mut news);
+        let (ticket, _) = machine.enter(now, request(&needs, ""), &mut decisions)?;
+        machine.leave(now, ticket, verdict, &mut decisions);
         Ok(ticket)
     };
     let refused = |result: Result<Ticket, operations_core::limits::Refusal>| {
@@ -285,7 +291,7 @@ fn a_breaker_opens_half_opens_and_closes() {
     // One is tried. It says nothing, so another one is.
     call(&mut machine, 200.0, Verdict::Neutral).expect("half open");
     let (probe, _) = machine
-        .enter(201.0, ask(&needs, ""), &mut Vec::new())
+        .enter(201.0, request(&needs, ""), &mut Vec::new())
         .expect("half open");
     refused(call(&mut machine, 202.0, Verdict::Success));
     machine.leave(203.0, probe, Verdict::Failure, &mut Vec::new());
@@ -310,9 +316,9 @@ fn what_began_before_a_breaker_opened_does_not_open_it_again() {
         ..Settings::default()
     });
     let needs = [id];
-    let mut news = Vec::new();
+    let mut decisions = Vec::new();
     let mut enter = |machine: &mut Machine, now| {
-        let entered = machine.enter(now, ask(&needs, ""), &mut news);
+        let entered = machine.enter(now, request(&needs, ""), &mut decisions);
         entered.expect("let through").0
     };
     let first = enter(&mut machine, 0.0);
@@ -325,7 +331,7 @@ fn what_began_before_a_breaker_opened_does_not_open_it_again() {
 }
 
 #[test]
-fn when_a_breaker_opens_those_who_wait_are_told() {
+fn when_a_breaker_opens_waiting_calls_are_refused() {
     let (mut machine, id) = machine(Settings {
         concurrency: Some(1),
         breaker: Some(BreakerSettings {
@@ -336,17 +342,17 @@ fn when_a_breaker_opens_those_who_wait_are_told() {
         ..Settings::default()
     });
     let needs = [id];
-    let mut news = Vec::new();
+    let mut decisions = Vec::new();
     let (first, _) = machine
-        .enter(0.0, ask(&needs, ""), &mut news)
+        .enter(0.0, request(&needs, ""), &mut decisions)
         .expect("free");
     let (second, is_admitted) = machine
-        .enter(0.0, ask(&needs, ""), &mut news)
+        .enter(0.0, request(&needs, ""), &mut decisions)
         .expect("waits");
     assert!(!is_admitted);
-    machine.leave(1.0, first, Verdict::Failure, &mut news);
+    machine.leave(1.0, first, Verdict::Failure, &mut decisions);
     assert!(
-        matches!(news.as_slice(), [News::Refused(ticket, refusal)] if *ticket == second && refusal.reason == Reason::CircuitOpen)
+        matches!(decisions.as_slice(), [Decision::Refused(ticket, refusal)] if *ticket == second && refusal.reason == Reason::CircuitOpen)
     );
 }
 
@@ -366,7 +372,7 @@ fn a_source_that_never_answers_a_trial_does_not_keep_its_breaker_from_closing() 
     let (mut machine, id) = broken(1);
     let needs = [id];
     let enter = |machine: &mut Machine, now| {
-        let entered = machine.enter(now, ask(&needs, ""), &mut Vec::new());
+        let entered = machine.enter(now, request(&needs, ""), &mut Vec::new());
         entered.map(|(ticket, is_admitted)| {
             assert!(is_admitted);
             ticket
@@ -375,7 +381,7 @@ fn a_source_that_never_answers_a_trial_does_not_keep_its_breaker_from_closing() 
     let first = enter(&mut machine, 0.0).expect("closed");
     machine.leave(0.0, first, Verdict::Failure, &mut Vec::new());
     let hanging = enter(&mut machine, 50.0).expect("tried");
-    // Whoever comes meanwhile is told to wait for the cooldown, or until another one is tried.
+    // A call that comes meanwhile has to wait for the cooldown, or until another one is tried.
     for (now, wait) in [(10_050.0, 50.0), (30_040.0, 10.0)] {
         let refusal = enter(&mut machine, now).expect_err("one is tried");
         assert!((refusal.retry_after - wait).abs() < 1e-9);
@@ -401,7 +407,8 @@ fn a_source_that_never_answers_a_trial_does_not_keep_its_breaker_from_closing() 
 fn a_source_that_answers_no_trial_at_all_is_tried_again_and_again_within_bounds() {
     let (mut machine, id) = broken(1);
     let needs = [id];
-    let enter = |machine: &mut Machine, now| machine.enter(now, ask(&needs, ""), &mut Vec::new());
+    let enter =
+        |machine: &mut Machine, now| machine.enter(now, request(&needs, ""), &mut Vec::new());
     let (first, _) = enter(&mut machine, 0.0).expect("closed");
     machine.leave(0.0, first, Verdict::Failure, &mut Vec::new());
     let tried =
@@ -420,7 +427,7 @@ fn a_source_that_flaps_opens_its_breaker_in_spite_of_its_successes() {
     let (mut machine, id) = broken(3);
     let needs = [id];
     let mut call = |now: f64, verdict| {
-        let (ticket, _) = machine.enter(now, ask(&needs, ""), &mut Vec::new())?;
+        let (ticket, _) = machine.enter(now, request(&needs, ""), &mut Vec::new())?;
         machine.leave(now, ticket, verdict, &mut Vec::new());
         Ok::<_, operations_core::limits::Refusal>(())
     };
@@ -445,13 +452,13 @@ fn of_many_calls_that_arrive_at_once_one_is_tried() {
     let (mut machine, id) = broken(1);
     let needs = [id];
     let (first, _) = machine
-        .enter(0.0, ask(&needs, ""), &mut Vec::new())
+        .enter(0.0, request(&needs, ""), &mut Vec::new())
         .expect("closed");
     machine.leave(0.0, first, Verdict::Failure, &mut Vec::new());
     let tried = (0..1_000).filter(|caller| {
         let caller = format!("caller {caller}");
         machine
-            .enter(50.0, ask(&needs, &caller), &mut Vec::new())
+            .enter(50.0, request(&needs, &caller), &mut Vec::new())
             .is_ok()
     });
     assert_eq!(tried.count(), 1);

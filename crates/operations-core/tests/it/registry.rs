@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use futures::{FutureExt, StreamExt, stream};
+use futures::{FutureExt, StreamExt, TryFutureExt, TryStreamExt, stream};
+use operations_core::envelope::ResponseEnvelope;
 use operations_core::error::{CallError, Failure};
 use operations_core::json::Document;
 use operations_core::log::{Logger, Record};
@@ -18,7 +19,7 @@ use operations_schema::{CompileOptions, Program, Source, compile};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// Gives what it was told to give, and counts.
+/// Gives what it was set up with, and counts.
 struct Scripted {
     gives: Vec<Result<Value, CallError>>,
     calls: AtomicUsize,
@@ -54,15 +55,15 @@ impl Handler for Scripted {
     }
 }
 
-/// Does nothing until nobody waits any more, and says so.
+/// Does nothing until it is cancelled, and records that.
 struct Patient(Arc<Mutex<Vec<&'static str>>>);
 
 impl Handler for Patient {
     fn call(&self, _: Option<Document>, context: Context) -> BoxFuture<'static, Outcome> {
-        let told = Arc::clone(&self.0);
+        let seen = Arc::clone(&self.0);
         async move {
             context.cancel.cancelled().await;
-            told.lock().unwrap().push("cancelled");
+            seen.lock().unwrap().push("cancelled");
             Err(CallError::new("ABORTED", "the handler's own words").into())
         }
         .boxed()
@@ -138,7 +139,7 @@ impl Fixture {
 
 fn one(served: Served) -> BoxFuture<'static, Result<String, CallError>> {
     match served.answer() {
-        Answer::One(answer) => answer,
+        Answer::One(answer) => answer.map_ok(ResponseEnvelope::into_text).boxed(),
         Answer::Many(_) => panic!("a stream"),
     }
 }
@@ -146,7 +147,7 @@ fn one(served: Served) -> BoxFuture<'static, Result<String, CallError>> {
 async fn all(served: Served) -> Vec<Result<String, CallError>> {
     match served.answer() {
         Answer::One(_) => panic!("no stream"),
-        Answer::Many(items) => items.collect().await,
+        Answer::Many(items) => items.map_ok(ResponseEnvelope::into_text).collect().await,
     }
 }
 
@@ -400,8 +401,8 @@ async fn a_stream_gives_envelopes_until_its_end_or_its_error() {
 #[tokio::test]
 async fn a_deadline_that_passes_ends_the_work() {
     let fixture = Fixture::new(OutputMode::Normalise);
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let patient = || Work::Native(Arc::new(Patient(Arc::clone(&told))));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let patient = || Work::Native(Arc::new(Patient(Arc::clone(&seen))));
     fixture.add("op", json!({}), &Value::Null, &Value::Null, patient());
     let until = |deadline: f64| Context {
         deadline: Some(deadline),
@@ -413,7 +414,7 @@ async fn a_deadline_that_passes_ends_the_work() {
         .unwrap_err();
     assert_eq!(error.code, "TIMEOUT");
     assert_eq!(error.details, Some(json!({ "deadline": deadline })));
-    assert_eq!(*told.lock().unwrap(), ["cancelled"]);
+    assert_eq!(*seen.lock().unwrap(), ["cancelled"]);
 
     let spec = json!({ "type": "subscription" });
     fixture.add("stream", spec, &Value::Null, &Value::Null, patient());
@@ -428,10 +429,10 @@ async fn a_deadline_that_passes_ends_the_work() {
 }
 
 #[tokio::test]
-async fn whoever_has_left_before_the_start_is_told_so_and_later_the_handler_is() {
+async fn an_abort_before_the_start_is_an_error_and_a_later_one_reaches_the_handler() {
     let fixture = Fixture::new(OutputMode::Normalise);
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let work = Work::Native(Arc::new(Patient(Arc::clone(&told))));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let work = Work::Native(Arc::new(Patient(Arc::clone(&seen))));
     fixture.add("op", json!({}), &Value::Null, &Value::Null, work);
     let cancel = CancellationToken::new();
     let context = || Context {
@@ -450,7 +451,7 @@ async fn whoever_has_left_before_the_start_is_told_so_and_later_the_handler_is()
         error.message,
         "Operation ns.op was aborted before it started"
     );
-    assert_eq!(told.lock().unwrap().len(), 1);
+    assert_eq!(seen.lock().unwrap().len(), 1);
 }
 
 /// Gives binary data, or fails with it.

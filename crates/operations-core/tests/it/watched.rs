@@ -1,4 +1,4 @@
-//! What the host is told of calls that are done without it.
+//! Reports to the host about calls that ran without it.
 
 use std::sync::{Arc, Mutex};
 
@@ -101,7 +101,7 @@ impl Fixture {
         }
     }
 
-    fn told(&self) -> Vec<Value> {
+    fn reports(&self) -> Vec<Value> {
         let Some(text) = self.reports.take() else {
             return Vec::new();
         };
@@ -130,48 +130,48 @@ async fn decisions_and_ends_are_told_to_those_who_want_them() {
     fixture
         .call("open", "\"fail\"", Context::default(), 0)
         .await;
-    let told = fixture.told();
-    let kinds: Vec<&Value> = told.iter().map(|item| &item[0]).collect();
+    let reports = fixture.reports();
+    let kinds: Vec<&Value> = reports.iter().map(|item| &item[0]).collect();
     assert_eq!(json!(kinds), json!([0, 1, 0, 1, 0, 1]));
-    assert_eq!(told[0][1]["rule"], "requiredScopes");
-    assert_eq!(told[0][1]["identityId"], "ada");
-    assert_eq!(told[1][1]["source"], "http");
-    assert_eq!(told[1][1]["requestId"], "r");
-    assert!(told[1].get(2).is_none(), "nobody wants spans");
+    assert_eq!(reports[0][1]["rule"], "requiredScopes");
+    assert_eq!(reports[0][1]["identityId"], "ada");
+    assert_eq!(reports[1][1]["source"], "http");
+    assert_eq!(reports[1][1]["requestId"], "r");
+    assert!(reports[1].get(2).is_none(), "spans are not observed");
     assert_eq!(
-        told[2][1]["error"]["details"]["missingScopes"],
+        reports[2][1]["error"]["details"]["missingScopes"],
         json!(["read"])
     );
-    assert_eq!(told[3][1]["error"]["code"], "ACCESS_DENIED");
-    assert_eq!(told[4][1]["rule"], "open");
-    assert_eq!(told[5][1]["error"]["code"], "EXECUTION_ERROR");
+    assert_eq!(reports[3][1]["error"]["code"], "ACCESS_DENIED");
+    assert_eq!(reports[4][1]["rule"], "open");
+    assert_eq!(reports[5][1]["error"]["code"], "EXECUTION_ERROR");
 }
 
 #[tokio::test]
-async fn those_who_want_denials_are_told_of_no_grants() {
+async fn those_who_want_denials_get_no_grants() {
     let fixture = Fixture::new(&[Wants::DENIALS]);
     fixture.call("open", "1", Context::default(), 0).await;
     fixture.call("closed", "1", Context::default(), 0).await;
-    let told = fixture.told();
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0][1]["error"]["details"]["identityRequired"], true);
+    let reports = fixture.reports();
+    assert_eq!(reports.len(), 1);
+    assert_eq!(reports[0][1]["error"]["details"]["identityRequired"], true);
 }
 
 #[tokio::test]
-async fn a_stream_is_told_once_however_it_ends() {
+async fn a_stream_is_reported_once_however_it_ends() {
     let fixture = Fixture::new(&[Wants::CALLS]);
     for (taken, events) in [(10, 3), (2, 2)] {
         fixture.call("stream", "1", Context::default(), taken).await;
-        let told = fixture.told();
-        assert_eq!(told.len(), 1);
-        assert_eq!(told[0][1]["kind"], "subscription");
-        assert_eq!(told[0][1]["events"], events);
-        assert!(told[0][1].get("error").is_none());
+        let reports = fixture.reports();
+        assert_eq!(reports.len(), 1);
+        assert_eq!(reports[0][1]["kind"], "subscription");
+        assert_eq!(reports[0][1]["events"], events);
+        assert!(reports[0][1].get("error").is_none());
     }
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_waits_for_any_more_is_told_as_aborted() {
+async fn an_abandoned_call_is_reported_as_aborted() {
     let fixture = Fixture::new(&[Wants::CALLS]);
     let Route::Here(served) = fixture.route("open", "1", Context::default()) else {
         panic!("it is left to the host");
@@ -180,11 +180,11 @@ async fn a_call_that_nobody_waits_for_any_more_is_told_as_aborted() {
         panic!("it has many answers");
     };
     drop(answer);
-    assert_eq!(fixture.told(), [] as [Value; 0], "it has not begun");
+    assert_eq!(fixture.reports(), [] as [Value; 0], "it has not begun");
 }
 
 #[tokio::test]
-async fn the_trace_goes_on_with_the_span_that_is_told() {
+async fn the_trace_goes_on_with_the_reported_span() {
     let trace = r#"{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","tracestate":"a=1"}"#;
     let context = || Context {
         trace: Some(trace.to_owned()),
@@ -193,8 +193,8 @@ async fn the_trace_goes_on_with_the_span_that_is_told() {
     };
     let fixture = Fixture::new(&[Wants::SPANS, Wants::TRACES]);
     fixture.call("open", "1", context(), 0).await;
-    let told = fixture.told();
-    let spans = &told[0][2];
+    let reports = fixture.reports();
+    let spans = &reports[0][2];
     assert_eq!(spans["traceId"], "0af7651916cd43dd8448eb211c80319c");
     assert_eq!(
         spans["trace"],
@@ -236,17 +236,17 @@ async fn calls_go_to_the_host_while_it_is_behind_with_decisions() {
         fixture.call("open", "1", Context::default(), 0).await;
         done += 1;
     }
-    let mut told = 0;
+    let mut count = 0;
     loop {
-        let batch = fixture.told();
+        let batch = fixture.reports();
         if batch.is_empty() {
             break;
         }
-        told += batch.len();
+        count += batch.len();
         assert!(matches!(
             fixture.route("open", "1", Context::default()),
             Route::Here(_)
         ));
     }
-    assert_eq!(told, done, "none was lost");
+    assert_eq!(count, done, "none was lost");
 }

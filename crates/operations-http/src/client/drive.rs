@@ -8,10 +8,9 @@ use std::time::Instant;
 use futures::FutureExt;
 use operations_core::error::CallError;
 use operations_spill::{SpillFile, SpillStore};
-use reqwest::Response;
+use reqwest::{Response, StatusCode};
 
 use super::network_error;
-use super::pool::Pool;
 use super::send::{head, send};
 use super::service::Service;
 use crate::machine::{Input, Machine, NetworkError, Output, Step, StreamItem};
@@ -27,7 +26,7 @@ pub(super) fn now() -> Instant {
 pub(super) async fn advance(
     machine: &mut Machine,
     response: &mut Option<Response>,
-    pool: &Pool,
+    service: &Service,
     spills: Option<&Arc<SpillStore>>,
 ) {
     let mut sink = Sink { spills, file: None };
@@ -51,7 +50,7 @@ pub(super) async fn advance(
         };
         tokio::select! {
             biased;
-            () = perform(step, machine, response, pool, &mut sink) => {}
+            () = perform(step, machine, response, service, &mut sink) => {}
             () = ring => {
                 machine.handle(Input::Tick, now());
             }
@@ -63,17 +62,14 @@ async fn perform(
     step: Step,
     machine: &mut Machine,
     response: &mut Option<Response>,
-    pool: &Pool,
+    service: &Service,
     sink: &mut Sink<'_>,
 ) {
     match (step, &mut *response) {
         (Step::Send, _) => {
             *response = None;
             sink.file = None;
-            let sent = match pool.get() {
-                Ok(connections) => send(&connections, machine.outgoing()).await,
-                Err(error) => Err(Input::Refused(error)),
-            };
+            let sent = send_with_token(machine, service).await;
             let input = match sent {
                 Ok(sent) => head(response.insert(sent)),
                 Err(input) => input,
@@ -89,6 +85,32 @@ async fn perform(
             pending::<()>().await;
         }
     }
+}
+
+/// Sends the request, with a token where the service has to get one. A server that refuses the token is asked once more, with a new
+/// one.
+async fn send_with_token(
+    machine: &mut Machine,
+    service: &Service,
+) -> Result<Response, Input<'static>> {
+    let connections = service.pool.get().map_err(Input::Refused)?;
+    let oauth = service.oauth.as_ref().filter(|_| machine.wants_token());
+    let Some(oauth) = oauth else {
+        return send(&connections, machine.outgoing()).await;
+    };
+    let token = oauth.token(None).await.map_err(Input::Refused)?;
+    machine.authorize(&token).map_err(Input::Refused)?;
+    let response = send(&connections, machine.outgoing()).await?;
+    if response.status() != StatusCode::UNAUTHORIZED {
+        return Ok(response);
+    }
+    // Without a new token, what the server said is the better answer.
+    let Ok(token) = oauth.token(Some(&token)).await else {
+        return Ok(response);
+    };
+    drop(response);
+    machine.authorize(&token).map_err(Input::Refused)?;
+    send(&connections, machine.outgoing()).await
 }
 
 /// Waits for one piece. Of a stream, those that are there already are taken along.
@@ -151,7 +173,7 @@ impl Sink<'_> {
     }
 }
 
-/// An open stream. It reads from its connection only while somebody waits, so a slow consumer slows
+/// An open stream. It reads from its connection only while a reader waits, so a slow consumer slows
 /// the server down. To drop it is to close the connection.
 pub struct StreamReader {
     service: Arc<Service>,
@@ -183,13 +205,7 @@ impl StreamReader {
     /// When the connection breaks, when an event is too large, or when the stream could not be
     /// opened again. Everything before that has been handed over.
     pub async fn next(&mut self) -> Result<Option<StreamItem>, Failure> {
-        advance(
-            &mut self.machine,
-            &mut self.response,
-            &self.service.pool,
-            None,
-        )
-        .await;
+        advance(&mut self.machine, &mut self.response, &self.service, None).await;
         match self.machine.take() {
             Some(Output::Item(item)) => Ok(Some(item)),
             Some(Output::Failed(failure)) => {
@@ -203,7 +219,7 @@ impl StreamReader {
         }
     }
 
-    /// Closes the connection, and tells what that is as an error.
+    /// Closes the connection, and returns what that is as an error.
     pub(super) fn abort(&mut self) -> Failure {
         self.response = None;
         self.machine.abort()

@@ -19,7 +19,8 @@ use super::passing::Called;
 use super::service::Service;
 use crate::machine::{StreamItem, StreamKind};
 use crate::message::{
-    Decoded, EncodedInput, Failure, HttpOperation, Keep, Reply, ResponseHead, ResponseKind,
+    Decoded, EncodedInput, Failure, HttpOperation, JsonForm, Keep, Reply, ResponseHead,
+    ResponseKind,
 };
 
 /// One operation of a service.
@@ -29,7 +30,7 @@ pub struct HttpHandler {
     pub service: Arc<Service>,
     /// What it is.
     pub operation: Arc<HttpOperation>,
-    /// Set while the host wants to send requests itself, with a `fetch` that somebody put in the place of the
+    /// Set while the host wants to send requests itself, with a `fetch` that was put in the place of the
     /// runtime's own.
     pub is_host_sending: Arc<AtomicBool>,
     /// Where large bodies go, for callers who can be handed a file.
@@ -59,13 +60,14 @@ impl Handler for HttpHandler {
             let input = traced(encoded(input.as_ref(), &operation), &context);
             let mut input = input.decode(&operation)?;
             input.outgoing.target.clone_from(&context.target);
-            // Cancelled when the service is closed, or when nobody waits any more.
+            // Cancelled when the service is closed, or when the caller has gone.
             let cancel = service.token();
             let mut work = pin!(async {
                 if slot.is_some() {
                     return service.call_or_pass(&operation, input, &cancel).await;
                 }
-                let reply = service.call(&operation, input, &cancel, spills.as_ref());
+                let form = JsonForm::Document;
+                let reply = service.call(&operation, input, &cancel, spills.as_ref(), form);
                 reply.await.map(Called::Reply)
             });
             let called = tokio::select! {
@@ -232,23 +234,24 @@ fn envelope_of(mut reply: Reply) -> Outcome {
                 is_declared: false,
             }));
         }
-        Decoded::Json(text) => text,
+        Decoded::Document(document) => document,
+        Decoded::Json(text) => document(text)?,
         Decoded::Text(text) => {
             let mut json = String::with_capacity(text.len() + 2);
             push_string(&mut json, &text);
-            json
+            document(json)?
         }
         Decoded::Bytes(bytes) => return Ok(Produced::Bytes(bytes, meta)),
     };
     Ok(Produced::Envelope(Envelope {
-        data: Some(document(data)?),
+        data: Some(data),
         meta,
         is_declared,
     }))
 }
 
 fn document(json: String) -> Result<Document, CallError> {
-    // It was looked at when it arrived.
+    // It was checked when it arrived.
     Document::parse(json)
         .map_err(|why| CallError::failed(format!("The response cannot be read: {why}")))
 }

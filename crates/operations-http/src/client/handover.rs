@@ -27,7 +27,7 @@ pub struct Handover {
 #[derive(Default)]
 struct State {
     outputs: VecDeque<Output>,
-    /// The consumer has found nothing and waits to be told.
+    /// The consumer has found nothing and waits to be woken.
     waiting: bool,
 }
 
@@ -59,7 +59,7 @@ impl Handover {
         output
     }
 
-    /// Reads a stream to its end, or until one of the tokens ends it: `left` when nobody listens any
+    /// Reads a stream to its end, or until one of the tokens ends it: `left` when the consumer does not listen any
     /// more, `closed` when the service is closed under those who do.
     pub async fn run(
         &self,

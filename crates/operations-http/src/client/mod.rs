@@ -7,6 +7,7 @@
 //! | `drive` | doing what a machine says |
 //! | `send` | a request and the head of its response, as reqwest has them |
 //! | `network_error` | why the network failed, in words |
+//! | `oauth` | the tokens that a service gets for itself |
 //! | `pool` | connections, made when they are first needed |
 //! | `resolver` | what names lead to, without private addresses |
 //! | `handler` | an operation for the registry, served without the host |
@@ -16,6 +17,7 @@ mod drive;
 mod handler;
 mod handover;
 mod network_error;
+mod oauth;
 mod passing;
 mod pool;
 mod resolver;

@@ -1,4 +1,4 @@
-//! Why the network failed, as reqwest tells it.
+//! Why the network failed, as reqwest reports it.
 
 use std::error::Error;
 use std::io;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use operations_core::error::CallError;
-use operations_core::registry::Pieces;
+use operations_core::registry::BodyStream;
 use reqwest::Response;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,7 @@ use crate::message::{Reply, ResponseHead};
 /// Bodies of more bytes are handed on as they come. Others are read as a whole.
 pub(super) const PASSED_ON: usize = 64 * 1024;
 
-/// What a call gives to somebody who hands on binary data.
+/// The result of a call whose binary data is forwarded.
 #[derive(Debug)]
 pub(super) enum Called {
     /// An answer that is there.
@@ -43,7 +43,7 @@ pub(super) struct Passing {
 impl Passing {
     /// The body. It is read from the server as it is read here, so that a slow reader slows the server down; to drop it is to
     /// close the connection.
-    pub(super) fn pieces(self) -> Pieces {
+    pub(super) fn pieces(self) -> BodyStream {
         let Self {
             start,
             response,
@@ -80,7 +80,7 @@ impl Passing {
                 }
             }
         });
-        Pieces {
+        BodyStream {
             length: left.map(|left| left + read as u64),
             body: stream::once(async { Ok(Bytes::from(start)) })
                 .chain(rest)
@@ -89,7 +89,7 @@ impl Passing {
     }
 }
 
-/// The last item. Whoever reads the body sees it end before its end, and no more than that can be told.
+/// The last item. The reader of the body sees it end early; there is no way to report more than that.
 fn failed<T>(why: &str) -> (Result<Bytes, CallError>, Option<T>) {
     let error = CallError::failed(format!(
         "A response could not be forwarded completely: {why}"

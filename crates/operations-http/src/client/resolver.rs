@@ -1,4 +1,4 @@
-//! What names lead to. A public name may lead to a private address, whoever owns it.
+//! What names lead to. Even a public name may lead to a private address.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use crate::message::reach::is_private;
 /// The system's resolver, without the addresses that only we can reach, unless the user named the host.
 pub(super) struct BoundedResolver {
     reach: Arc<Reach>,
-    /// Proxies are mostly on a private network, and named by whoever runs the process.
+    /// Proxies are mostly on a private network, and configured by the operator of the process.
     proxies: Vec<String>,
 }
 

@@ -13,7 +13,7 @@ use crate::message::headers::latin1;
 use crate::message::response::header_map;
 use crate::message::{Request, ResponseHead};
 
-/// Sends a request. What went wrong is told as the machine wants to hear it.
+/// Sends a request. Errors are returned in the form that the machine takes.
 pub(super) async fn send(
     connections: &Connections,
     outgoing: &Outgoing,

@@ -13,13 +13,14 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::drive::{StreamReader, advance, now};
+use super::oauth::OAuth;
 use super::passing::{Called, PASSED_ON, Passing};
 use super::pool::{Pool, certificates};
 use super::settings::ServiceSettings;
 use crate::machine::{About, Input, Machine, Output};
 use crate::message::{
-    BaseUrl, CallInput, Failure, HttpOperation, Outgoing, Reach, Reply, Request, RequestPlan,
-    ResponseKind, Secret, Settings, request, resolve_server, served, told,
+    BaseUrl, CallInput, Failure, HttpOperation, JsonForm, Outgoing, Reach, Reply, Request,
+    RequestPlan, ResponseKind, Secret, Settings, redact_url, request, resolve_server, served,
 };
 
 /// A text that was fetched.
@@ -37,7 +38,8 @@ pub struct Service {
     settings: ServiceSettings,
     document_url: Option<Url>,
     reach: Arc<Reach>,
-    pub(super) pool: Pool,
+    pub(super) pool: Arc<Pool>,
+    pub(super) oauth: Option<Arc<OAuth>>,
     /// Ends everything that is in flight. A new one takes its place when the service is closed.
     in_flight: Mutex<CancellationToken>,
 }
@@ -58,10 +60,14 @@ impl Service {
             settings.reach.name(url);
         }
         let reach = Arc::new(std::mem::take(&mut settings.reach));
+        let pool = Arc::new(Pool::new(ca, Arc::clone(&reach)));
+        let oauth = settings.oauth.take();
+        let oauth = oauth.map(|oauth| OAuth::new(oauth, Arc::clone(&pool)));
         Ok(Self {
+            oauth: oauth.transpose()?.map(Arc::new),
             settings,
             document_url,
-            pool: Pool::new(ca, Arc::clone(&reach)),
+            pool,
             reach,
             in_flight: Mutex::default(),
         })
@@ -94,14 +100,15 @@ impl Service {
         input: CallInput,
         cancel: &CancellationToken,
         spills: Option<&Arc<SpillStore>>,
+        form: JsonForm,
     ) -> Result<Reply, Failure> {
         let machine = self.call_machine(operation, input, now())?;
         let over = spills.map(|store| store.over());
-        self.run(&mut machine.spilling_over(over), cancel, spills)
-            .await
+        let mut machine = machine.spilling_over(over).with_json(form);
+        self.run(&mut machine, cancel, spills).await
     }
 
-    /// Makes a call for somebody who hands on binary data piece by piece, as it comes.
+    /// Makes a call whose binary data is forwarded chunk by chunk, as it comes.
     ///
     /// # Errors
     /// As [`Service::call`].
@@ -112,7 +119,8 @@ impl Service {
         cancel: &CancellationToken,
     ) -> Result<Called, Failure> {
         let machine = self.call_machine(operation, input, now())?;
-        let mut machine = machine.passing_over(PASSED_ON);
+        let machine = machine.passing_over(PASSED_ON);
+        let mut machine = machine.with_json(JsonForm::Document);
         let mut response = None;
         let outcome = self.drive(&mut machine, &mut response, cancel, None).await;
         match (machine.passed_on(), response) {
@@ -182,7 +190,7 @@ impl Service {
             () = cancel.cancelled() => {
                 machine.handle(Input::Cancel, now());
             }
-            () = advance(machine, response, &self.pool, spills) => {}
+            () = advance(machine, response, self, spills) => {}
         }
         match machine.take() {
             Some(Output::Reply(reply)) => Ok(reply),
@@ -193,7 +201,7 @@ impl Service {
         }
     }
 
-    /// A call, for whoever has a network.
+    /// A call, for a driver that has a network.
     ///
     /// # Errors
     /// `VALIDATION_ERROR` when the input or the base URL cannot be used.
@@ -205,10 +213,11 @@ impl Service {
     ) -> Result<Machine, CallError> {
         let (request, secrets) = self.build(operation, input)?;
         let machine = Machine::call(request, secrets, self.settings.rules, now);
-        Ok(machine.of_service(&self.reach, self.about(operation)))
+        let machine = machine.of_service(&self.reach, self.about(operation));
+        Ok(machine.wanting_token(self.oauth.is_some()))
     }
 
-    /// A stream, for whoever has a network.
+    /// A stream, for a driver that has a network.
     ///
     /// # Errors
     /// As [`Service::call_machine`].
@@ -227,7 +236,8 @@ impl Service {
             &self.settings.last_event_id,
             now,
         );
-        Ok(machine.of_service(&self.reach, self.about(operation)))
+        let machine = machine.of_service(&self.reach, self.about(operation));
+        Ok(machine.wanting_token(self.oauth.is_some()))
     }
 
     /// The URL that a request goes to, for those who watch: without secrets, as far as they can be known.
@@ -245,7 +255,7 @@ impl Service {
         Ok(target.get().map(str::to_owned))
     }
 
-    /// The `GET` of a document, for whoever has a network.
+    /// The `GET` of a document, for a driver that has a network.
     ///
     /// # Errors
     /// `VALIDATION_ERROR` when the URL or a header cannot be used.
@@ -273,7 +283,8 @@ impl Service {
         let request = request::build(&plan, IndexMap::new(), &settings)?;
         let secrets = settings.secrets();
         let machine = Machine::call(request, secrets, self.settings.rules, now);
-        Ok(machine.of_service(&Arc::new(reach), None))
+        let machine = machine.of_service(&Arc::new(reach), None);
+        Ok(machine.wanting_token(with_auth && self.oauth.is_some()))
     }
 
     fn about(&self, operation: &HttpOperation) -> Option<About> {
@@ -326,7 +337,8 @@ impl Service {
             call_headers: headers,
             auth: auth.as_ref().or(self.settings.auth.as_ref()),
         };
-        if self.settings.base_url.is_none() && settings.has_credentials() {
+        let has_credentials = self.oauth.is_some() || settings.has_credentials();
+        if self.settings.base_url.is_none() && has_credentials {
             self.check_trust(base_url.url())?;
         }
         let secrets = settings.secrets();
@@ -336,14 +348,14 @@ impl Service {
             request::build(&operation.request, input.values, &settings)?
         };
         if let Some(target) = target {
-            target.say(|| told(&request.url, base_url, &secrets));
+            target.say(|| redact_url(&request.url, base_url, &secrets));
         }
         Ok((request, secrets))
     }
 }
 
 impl Service {
-    /// Whether credentials may go to a server that a document names. Whoever wrote the document could have them sent
+    /// Whether credentials may go to a server that a document names. The author of the document could have them sent
     /// anywhere.
     fn check_trust(&self, server: &Url) -> Result<(), CallError> {
         let from = self.document_url.as_ref();

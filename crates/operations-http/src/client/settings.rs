@@ -9,6 +9,7 @@ use operations_core::number::{count, size};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::oauth::OAuthSettings;
 use crate::machine::Rules;
 use crate::machine::retry::{Reconnect, RetryPolicy};
 use crate::message::headers::{check_name, check_value};
@@ -23,6 +24,7 @@ pub struct ServiceSettings {
     pub(super) base_url: Option<BaseUrl>,
     pub(super) headers: Vec<(String, Secret)>,
     pub(super) auth: Option<Auth>,
+    pub(super) oauth: Option<OAuthSettings>,
     pub(super) rules: Rules,
     pub(super) reach: Reach,
     /// Where streams begin; empty for at the beginning.
@@ -48,6 +50,7 @@ struct Raw {
     allow_private_addresses: bool,
     headers: IndexMap<String, String>,
     auth: Option<Auth>,
+    oauth: Option<OAuthSettings>,
     timeout: Option<f64>,
     max_response_bytes: Option<f64>,
     retry: Option<RawRetry>,
@@ -90,6 +93,9 @@ impl ServiceSettings {
         if let Some(base_url) = &base_url {
             reach.name(base_url.url());
         }
+        if let Some(oauth) = &raw.oauth {
+            reach.name(&oauth.endpoint()?);
+        }
         let timeout = raw.timeout.map_or(DEFAULT_TIMEOUT, milliseconds);
         let any_method = raw.sse.reconnect == "any-method";
         for (name, value) in &raw.headers {
@@ -109,6 +115,7 @@ impl ServiceSettings {
             base_url,
             headers: headers.collect(),
             auth: raw.auth,
+            oauth: raw.oauth,
             rules: Rules {
                 timeout: (!timeout.is_zero()).then_some(timeout),
                 max_response_bytes: max_response_bytes.map_or(DEFAULT_MAX_RESPONSE_BYTES, size),
@@ -128,10 +135,10 @@ impl ServiceSettings {
 }
 
 fn retry(raw: &RawRetry) -> RetryPolicy {
-    let usual = RetryPolicy::default();
+    let default = RetryPolicy::default();
     RetryPolicy {
         retries: raw.retries.map_or(0, count),
-        first_delay: raw.delay.map_or(usual.first_delay, milliseconds),
-        longest_delay: raw.max_delay.map_or(usual.longest_delay, milliseconds),
+        first_delay: raw.delay.map_or(default.first_delay, milliseconds),
+        longest_delay: raw.max_delay.map_or(default.longest_delay, milliseconds),
     }
 }

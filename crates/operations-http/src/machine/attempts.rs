@@ -32,7 +32,7 @@ impl Machine {
             let limit = self.rules.timeout.unwrap_or_default().as_millis();
             let failure = errors::timed_out(&self.outgoing.host(), limit);
             // A stream that is opened again does not give up at the first delay. Anything else does:
-            // whoever set a limit does not want to wait for another try.
+            // with a limit set, the caller does not want to wait for another try.
             let cause = self.feed.is_some().then_some(Cause::ConnectionLost);
             self.on_refusal(failure.into(), cause, None, now);
         } else if let State::Pausing(until) = self.state

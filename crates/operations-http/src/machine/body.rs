@@ -7,7 +7,9 @@ use operations_spill::Spilled;
 use super::feed::{StreamKind, batch_of};
 use super::retry::{Cause, asked_pause};
 use super::{Machine, Output, State};
-use crate::message::{BodyKind, Decoded, Reply, ResponseHead, decoded_reply, errors, served};
+use crate::message::{
+    BodyKind, Decoded, JsonForm, Reply, ResponseHead, decoded_reply, errors, served,
+};
 
 /// What is set aside for a body before its first byte has come, whatever the server announces.
 const LARGEST_GUESS: usize = 1024 * 1024;
@@ -30,7 +32,7 @@ impl Machine {
         self.passes_on && matches!(self.state, State::Spilling(..))
     }
 
-    /// Whether the body goes to a file; its beginning, if so. Whoever reads it writes it, and says
+    /// Whether the body goes to a file; its beginning, if so. The reader writes it, and says
     /// [`Input::Spilled`] at its end.
     #[must_use]
     pub fn spilling(&self) -> Option<&[u8]> {
@@ -81,7 +83,7 @@ impl Machine {
             && (!self.passes_on || self.may_pass_on(head))
     }
 
-    /// Whether nobody has to look at the body: it is binary data, of a type that was declared.
+    /// Whether the body needs no decoding: it is binary data, of a type that was declared.
     fn may_pass_on(&self, head: &ResponseHead) -> bool {
         let about = self.about.as_deref();
         head.kind() == BodyKind::Bytes
@@ -141,9 +143,15 @@ impl Machine {
         let cause = Cause::Status(head.status);
         let asked = asked_pause(&head);
         let is_served = self.is_served();
-        match decoded_reply(head, body, &self.secrets) {
+        // What a peer or a stream sends is read as text.
+        let form = if is_served || self.promised.is_some() {
+            JsonForm::Text
+        } else {
+            self.json_form
+        };
+        match decoded_reply(head, body, &self.secrets, form) {
             Err(failure) if is_served => {
-                self.on_refusal(served::told(failure), Some(cause), asked, now);
+                self.on_refusal(served::prefer_reported(failure), Some(cause), asked, now);
             }
             Err(failure) => self.on_refusal(failure, Some(cause), asked, now),
             Ok(mut reply) if self.promised.is_none() => {

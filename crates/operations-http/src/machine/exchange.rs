@@ -48,7 +48,7 @@ pub enum Input<'a> {
     Refused(CallError),
     /// [`super::Machine::deadline`] has passed.
     Tick,
-    /// Nobody waits any more.
+    /// The caller has gone.
     Cancel,
 }
 
@@ -76,7 +76,7 @@ pub enum Output {
     End,
 }
 
-/// What a stream consists of, on its way to whoever consumes it.
+/// What a stream consists of, on its way to the consumer.
 #[derive(Debug)]
 pub enum StreamItem {
     /// A response begins: what follows came with it.

@@ -122,7 +122,7 @@ impl Feed {
                 .map_err(CallError::from),
             Source::Lines(parser) => parser.push(piece, &mut |line| writer.line(line)),
         };
-        self.failure = read.err().or_else(|| writer.told.take());
+        self.failure = read.err().or_else(|| writer.reported_error.take());
     }
 
     /// The connection has ended. An unfinished event is dropped; a last line without a line end
@@ -149,7 +149,7 @@ impl Feed {
         self.writer.take()
     }
 
-    /// Why the stream cannot be read on. Told once, and after everything that came before it.
+    /// Why the stream cannot be read on. Returned once, and after everything that came before it.
     pub(super) fn take_failure(&mut self) -> Option<CallError> {
         self.failure.take()
     }
@@ -197,8 +197,8 @@ struct Writer {
     int64: Option<Arc<Int64>>,
     remarks: Vec<(usize, Remarks)>,
     opens_envelopes: bool,
-    /// The error that the server has told of.
-    told: Option<CallError>,
+    /// The error that the server has reported.
+    reported_error: Option<CallError>,
 }
 
 /// One value as a batch of lines.
@@ -214,7 +214,7 @@ impl Writer {
             int64,
             remarks: Vec::new(),
             opens_envelopes: false,
-            told: None,
+            reported_error: None,
             text: String::new(),
             events: 0,
             last_type: Cow::Borrowed(DEFAULT_EVENT_TYPE),
@@ -223,7 +223,7 @@ impl Writer {
     }
 
     fn event(&mut self, event: &Event) {
-        if self.told.is_some() {
+        if self.reported_error.is_some() {
             return;
         }
         let opened = self
@@ -232,8 +232,8 @@ impl Writer {
             .flatten();
         if opened.is_none() && self.opens_envelopes && event.event == "error" {
             let problem = serde_json::from_str(&event.data).ok();
-            self.told = problem.as_ref().and_then(served::problem);
-            if self.told.is_some() {
+            self.reported_error = problem.as_ref().and_then(served::problem);
+            if self.reported_error.is_some() {
                 return;
             }
         }

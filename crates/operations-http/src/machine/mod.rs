@@ -1,6 +1,6 @@
 //! The HTTP machine: a call or a stream from its request to its end, without I/O.
 //!
-//! A machine says what to do next ([`Step`]). Whoever has a network does it and says what came of it
+//! A machine says what to do next ([`Step`]). The driver, which has a network, does it and reports the result
 //! ([`Input`]), and takes what is ready ([`Output`]). [`crate::Service`] drives it with reqwest;
 //! `facade/openapi/fetch-driver.ts` drives it with a `fetch` of the user's. When to try again, where a
 //! redirect leads, how a stream goes on, what is too large or too late, and how each of these reads
@@ -31,27 +31,33 @@ mod stream;
 use std::sync::Arc;
 use std::time::Instant;
 
+use operations_core::error::CallError;
+
 pub use self::exchange::{About, Input, NetworkError, Output, Rules, Step, StreamItem};
 use self::feed::Feed;
 pub use self::feed::StreamKind;
 pub use self::outgoing::Outgoing;
-use crate::message::{Failure, Int64, Reach, Request, ResponseHead, ResponseKind, Secret, errors};
+use crate::message::{
+    Failure, Int64, JsonForm, Reach, Request, ResponseHead, ResponseKind, Secret, errors,
+};
 
-/// A call or a stream under way.
+/// A running call or stream.
 #[derive(Debug)]
 pub struct Machine {
     outgoing: Outgoing,
     reach: Arc<Reach>,
     about: Option<Box<About>>,
     secrets: Vec<Secret>,
+    wants_token: bool,
     rules: Rules,
     /// What was promised, where a stream was asked for.
     promised: Option<ResponseKind>,
     last_event_id: String,
     /// Bytes beyond which the body of a success goes to a file.
     spill_over: Option<usize>,
-    /// It goes to somebody who hands it on, instead, if it is binary data.
+    /// It is forwarded instead, if it is binary data.
     passes_on: bool,
+    json_form: JsonForm,
     state: State,
     /// When the time limit passes.
     limit: Option<Instant>,
@@ -94,11 +100,13 @@ impl Machine {
             reach: Arc::default(),
             about: None,
             secrets,
+            wants_token: false,
             rules,
             promised: None,
             last_event_id: String::new(),
             spill_over: None,
             passes_on: false,
+            json_form: JsonForm::Text,
             state: State::Sending,
             limit: None,
             tries: 1,
@@ -139,18 +147,49 @@ impl Machine {
         self
     }
 
-    /// The same, for somebody who can put the body of a success into a file if it has more bytes than this.
+    /// The same, for a caller that can put the body of a success into a file if it has more bytes than this.
     #[must_use]
     pub fn spilling_over(mut self, bytes: Option<usize>) -> Self {
         self.spill_over = bytes.filter(|_| self.promised.is_none());
         self
     }
 
-    /// The same, for somebody who hands on binary data piece by piece if it has more bytes than this.
+    /// The same, for a caller that forwards binary data chunk by chunk if it has more bytes than this.
     #[must_use]
     pub fn passing_over(mut self, bytes: usize) -> Self {
         self.passes_on = true;
         self.spilling_over(Some(bytes))
+    }
+
+    /// The same, for a caller that reads JSON in this form.
+    #[must_use]
+    pub fn with_json(mut self, form: JsonForm) -> Self {
+        self.json_form = form;
+        self
+    }
+
+    /// The same, for a service that gets its tokens itself. A request that has credentials of its own keeps them.
+    #[must_use]
+    pub fn wanting_token(mut self, wants_token: bool) -> Self {
+        self.wants_token = wants_token && !self.outgoing.has_credentials();
+        self
+    }
+
+    /// Whether a token goes along. Not after a redirect to another origin.
+    #[must_use]
+    pub fn wants_token(&self) -> bool {
+        self.wants_token && !self.outgoing.is_elsewhere()
+    }
+
+    /// Puts a token into the request.
+    ///
+    /// # Errors
+    /// When no header can carry it; it is not quoted.
+    pub fn authorize(&mut self, token: &Secret) -> Result<(), CallError> {
+        if !self.secrets.contains(token) {
+            self.secrets.push(token.clone());
+        }
+        self.outgoing.authorize(token)
     }
 
     /// What to send.
@@ -225,7 +264,7 @@ impl Machine {
         self.step()
     }
 
-    /// Ends it, in the name of somebody who does not wait any more, and tells what that is as an
+    /// Ends it because the caller has gone, and returns what that is as an
     /// error.
     pub fn abort(&mut self) -> Failure {
         self.note_interruption();
@@ -234,7 +273,7 @@ impl Machine {
         self.described(error.into())
     }
 
-    /// It is given up while a request may be under way.
+    /// It is given up while a request may be in flight.
     fn note_interruption(&mut self) {
         if !matches!(self.state, State::Pausing(_)) {
             self.may_have_arrived = true;

@@ -9,7 +9,7 @@ use operations_core::error::CallError;
 use super::redirect;
 use crate::message::body::{Body, Payload};
 use crate::message::headers::latin1;
-use crate::message::{Reach, Request, ResponseHead};
+use crate::message::{Auth, Reach, Request, ResponseHead, Secret};
 
 /// What is to be sent. The body can be sent more than once without a copy.
 #[derive(Debug)]
@@ -67,6 +67,23 @@ impl Outgoing {
 
     pub(super) fn host(&self) -> String {
         self.request().host()
+    }
+
+    pub(super) fn has_credentials(&self) -> bool {
+        self.first.headers.get("Authorization").is_some()
+    }
+
+    /// Whether a redirect has led to another origin.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.request().url.origin() != self.first.url.origin()
+    }
+
+    pub(super) fn authorize(&mut self, token: &Secret) -> Result<(), CallError> {
+        let auth = Auth::Bearer(token.clone());
+        if let Some(redirected) = &mut self.redirected {
+            auth.apply(&mut redirected.headers)?;
+        }
+        auth.apply(&mut self.first.headers)
     }
 
     /// Is the first request again.

@@ -115,7 +115,7 @@ impl Reconnect {
     /// for is the least, and doubles while attempts fail. `jitter` is a random number from 0 to 1.
     #[must_use]
     pub fn delay(self, lost: Lost, jitter: f64) -> Option<Duration> {
-        const USUAL: Duration = Duration::from_secs(1);
+        const DEFAULT: Duration = Duration::from_secs(1);
         // Whatever a server says: asked for no pause, it would be called without one.
         const SHORTEST: Duration = Duration::from_millis(500);
         const LONGEST_DOUBLED: Duration = Duration::from_secs(30);
@@ -125,7 +125,7 @@ impl Reconnect {
         if is_hopeless || lost.attempts >= self.max_retries || asked > LONGEST {
             return None;
         }
-        let base = lost.stream_asks.map_or(USUAL, Duration::from_millis);
+        let base = lost.stream_asks.map_or(DEFAULT, Duration::from_millis);
         let base = base.clamp(SHORTEST, LONGEST);
         let doubled = base.saturating_mul(2_u32.saturating_pow(lost.attempts));
         let whole = doubled.min(LONGEST_DOUBLED.max(base));

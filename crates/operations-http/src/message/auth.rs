@@ -12,7 +12,7 @@ use super::headers::Headers;
 use operations_core::error::CallError;
 use operations_core::secrets::{self, MASK};
 
-/// A string that shows itself to nobody who does not ask for it by [`Secret::expose`].
+/// A string that is shown only by [`Secret::expose`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -83,7 +83,7 @@ struct RawAuth {
 impl TryFrom<RawAuth> for Auth {
     type Error = String;
 
-    /// What is wrong is told without quoting a secret.
+    /// The error does not quote a secret.
     fn try_from(raw: RawAuth) -> Result<Self, String> {
         let token = |kind: &str| {
             let missing = || format!("auth of type \"{kind}\" needs a token");

@@ -30,7 +30,7 @@ pub struct Outgoing {
     pub service_headers: Option<Vec<(String, Secret)>>,
     /// Credentials, where those depend on the call.
     pub auth: Option<Auth>,
-    /// Where to say to which URL the request goes, if somebody wants to know.
+    /// Where to say to which URL the request goes, if that is observed.
     pub target: Option<Target>,
 }
 

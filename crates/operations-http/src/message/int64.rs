@@ -22,19 +22,19 @@ pub struct Int64 {
     /// What becomes of them.
     pub keep: Keep,
     /// The schema of the input, as the document has it.
-    pub input: Places,
+    pub input: LazySchema,
     /// The schema of the output.
-    pub output: Places,
+    pub output: LazySchema,
 }
 
 /// A schema that is made when it is first needed. It stands alone: its references lead to its own `$defs`.
-pub struct Places(LazyLock<Value, Make>);
+pub struct LazySchema(LazyLock<Value, Make>);
 
 type Make = Box<dyn FnOnce() -> Value + Send>;
 
-impl fmt::Debug for Places {
+impl fmt::Debug for LazySchema {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Places")
+        formatter.write_str("LazySchema")
     }
 }
 
@@ -47,17 +47,17 @@ pub enum Step<'v> {
     Element(usize),
 }
 
-/// Schemas that are looked at for one place. A document can have so many alternatives that looking at all of them for each
+/// Schemas that are visited for one path. A document can have so many alternatives that visiting all of them for each
 /// number would take for ever.
 const MAX_SCHEMAS: usize = 256;
 
-impl Places {
-    /// The places of a schema.
+impl LazySchema {
+    /// A schema that `make` returns.
     pub fn of(make: impl FnOnce() -> Value + Send + 'static) -> Self {
         Self(LazyLock::new(Box::new(make)))
     }
 
-    /// Whether some part of the schema that counts for this place says `format: int64`.
+    /// Whether some part of the schema that applies to this path says `format: int64`.
     #[must_use]
     pub fn is_int64(&self, path: &[Step<'_>]) -> bool {
         let schemas = self.at(path);
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_place_is_found_through_lists_references_and_alternatives() {
-        let places = Places::of(|| {
+        let schema = LazySchema::of(|| {
             json!({
                 "type": "object",
                 "properties": {
@@ -174,16 +174,16 @@ mod tests {
                 },
             })
         });
-        assert!(places.is_int64(&[Member("id")]));
-        assert!(!places.is_int64(&[Member("size")]));
-        assert!(places.is_int64(&[Member("next"), Member("next"), Member("id")]));
-        assert!(places.is_int64(&[Member("pets"), Element(7), Member("id")]));
-        assert!(!places.is_int64(&[Member("pets"), Element(7)]));
-        assert!(!places.is_int64(&[Member("pair"), Element(0)]));
-        assert!(places.is_int64(&[Member("pair"), Element(1)]));
-        assert!(places.is_int64(&[Member("whatever")]));
-        assert!(places.is_only_int64(&[Member("whatever")]));
-        assert!(places.is_int64(&[Member("either")]));
-        assert!(!places.is_only_int64(&[Member("either")]));
+        assert!(schema.is_int64(&[Member("id")]));
+        assert!(!schema.is_int64(&[Member("size")]));
+        assert!(schema.is_int64(&[Member("next"), Member("next"), Member("id")]));
+        assert!(schema.is_int64(&[Member("pets"), Element(7), Member("id")]));
+        assert!(!schema.is_int64(&[Member("pets"), Element(7)]));
+        assert!(!schema.is_int64(&[Member("pair"), Element(0)]));
+        assert!(schema.is_int64(&[Member("pair"), Element(1)]));
+        assert!(schema.is_int64(&[Member("whatever")]));
+        assert!(schema.is_only_int64(&[Member("whatever")]));
+        assert!(schema.is_int64(&[Member("either")]));
+        assert!(!schema.is_only_int64(&[Member("either")]));
     }
 }

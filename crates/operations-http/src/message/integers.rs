@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::int64::{Int64, Keep, Step};
 
-/// Something that whoever reads a value should know.
+/// Something that the reader of a value should know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     /// Where, as a JSON Pointer.
@@ -49,7 +49,7 @@ const LONG: usize = 16;
 /// 2^53, up to which a number holds every integer.
 const LARGEST: &str = "9007199254740992";
 
-/// More notes than this help nobody.
+/// More notes than this do not help.
 const MAX_NOTES: usize = 100;
 
 /// An integer is shown in a note up to this many digits.
@@ -241,7 +241,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::message::int64::Places;
+    use crate::message::int64::LazySchema;
 
     fn int64(keep: Keep) -> Int64 {
         let schema = json!({ "properties": {
@@ -251,8 +251,8 @@ mod tests {
         let input = json!({ "properties": { "body": schema } });
         Int64 {
             keep,
-            input: Places::of(move || input),
-            output: Places::of(move || schema),
+            input: LazySchema::of(move || input),
+            output: LazySchema::of(move || schema),
         }
     }
 
@@ -311,12 +311,12 @@ mod tests {
         let text = r#"{"ids":[1, 9007199254740993],"id":1152921504606846976,"x":9007199254740993}"#;
         let kept =
             r#"{"ids":[1, "9007199254740993"],"id":"1152921504606846976","x":9007199254740993}"#;
-        let (told, remarks) = keep_integers(text.into(), Some(&int64(Keep::String)));
-        assert_eq!(told, kept);
+        let (json, remarks) = keep_integers(text.into(), Some(&int64(Keep::String)));
+        assert_eq!(json, kept);
         assert_eq!(remarks.notes.len(), 1);
         assert!(remarks.bigints.is_empty());
-        let (told, remarks) = keep_integers(text.into(), Some(&int64(Keep::BigInt)));
-        assert_eq!(told, kept);
+        let (json, remarks) = keep_integers(text.into(), Some(&int64(Keep::BigInt)));
+        assert_eq!(json, kept);
         assert_eq!(remarks.bigints, ["/ids/1", "/id"]);
     }
 

@@ -22,12 +22,12 @@ mod operation;
 pub mod path;
 pub mod plan;
 pub mod reach;
+mod redact_url;
 pub mod reply;
 pub mod request;
 pub mod response;
 pub mod served;
 pub mod style;
-mod told;
 pub mod url;
 pub mod value;
 
@@ -35,7 +35,7 @@ pub use self::auth::{Auth, Secret};
 pub use self::body::{Body, Payload};
 pub use self::headers::Headers;
 pub use self::input::{CallInput, EncodedInput, Outgoing};
-pub use self::int64::{Int64, Keep, Places};
+pub use self::int64::{Int64, Keep, LazySchema};
 pub use self::integers::{Note, Remarks};
 pub use self::multipart::{Multipart, Part};
 pub use self::operation::{HttpOperation, ResponseKind};
@@ -43,10 +43,10 @@ pub use self::plan::{
     BodyPlan, Encoding, Location, Parameter, RELAYED_STATUSES, RequestPlan, Server, Style,
 };
 pub use self::reach::Reach;
-pub use self::reply::{Reply, decoded_reply};
+pub use self::redact_url::redact_url;
+pub use self::reply::{JsonForm, Reply, decoded_reply};
 pub use self::request::{Request, Settings};
 pub use self::response::{BodyKind, Decoded, ResponseHead};
-pub use self::told::told;
 pub use self::url::{BaseUrl, resolve_server};
 pub use self::value::{Blob, InputValue};
 pub use operations_core::error::Failure;

@@ -118,7 +118,7 @@ fn refuse_text(value: &InputValue, path: &str) -> Result<(), CallError> {
     }
 }
 
-/// 128 bits that nobody can foresee, so that no content can be made to contain them.
+/// 128 unpredictable bits, so that no content can be made to contain them.
 fn random_boundary() -> String {
     let word = || RandomState::new().build_hasher().finish();
     format!("----operations{:016x}{:016x}", word(), word())

@@ -42,7 +42,7 @@ pub enum ResponseKind {
     Text,
     /// Bytes.
     Binary,
-    /// Nothing that is told of.
+    /// No content is declared.
     #[default]
     Empty,
 }

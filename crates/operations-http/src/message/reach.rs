@@ -30,7 +30,7 @@ struct Pattern {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Port {
     /// That of the scheme.
-    Usual,
+    Default,
     Any,
     Only(u16),
 }
@@ -135,7 +135,7 @@ impl Pattern {
             (host, port.strip_prefix(':'))
         });
         let port = match port {
-            None => Port::Usual,
+            None => Port::Default,
             Some("*") => Port::Any,
             Some(number) => Port::Only(number.parse().map_err(|_| wrong())?),
         };
@@ -156,7 +156,7 @@ impl Pattern {
     fn matches(&self, url: &Url) -> bool {
         let port = match self.port {
             Port::Any => true,
-            Port::Usual => url.port().is_none(),
+            Port::Default => url.port().is_none(),
             Port::Only(port) => url.port_or_known_default() == Some(port),
         };
         let host = url.host_str().unwrap_or_default();
@@ -170,7 +170,7 @@ impl Pattern {
     }
 }
 
-/// Whether a URL itself says that it leads to where only we are. What a name resolves to is another matter
+/// Whether a URL itself says that it leads to where only we are. What a name resolves to is checked elsewhere
 /// ([`is_private`]).
 fn is_private_host(url: &Url) -> bool {
     match url.host() {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use operations_core::error::Failure;
-use operations_core::json::is_too_deep;
+use operations_core::json::{Document, MAX_ANSWER_DEPTH, is_too_deep};
 use operations_spill::{Spilled, described, preview};
 use serde::de::IgnoredAny;
 
@@ -13,12 +13,21 @@ use super::integers::keep_integers;
 use super::response::{self, BodyKind, Decoded, ResponseHead, decode};
 use super::{charset, media};
 
+/// What becomes of a body that is JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonForm {
+    /// It is checked and stays a text, for JavaScript to parse.
+    Text,
+    /// It is parsed, once, for callers that read it in Rust.
+    Document,
+}
+
 /// A success.
 #[derive(Debug)]
 pub struct Reply {
     /// The head of the response.
     pub head: ResponseHead,
-    /// Its body. JSON has been looked at: it parses.
+    /// Its body. JSON has been parsed once: it is valid.
     pub body: Decoded,
     /// Where a text in it stands for a `bigint`, as JSON Pointers.
     pub bigints: Vec<String>,
@@ -44,14 +53,22 @@ impl Reply {
 }
 
 impl Reply {
-    /// Looks at the integers of a JSON body ([`keep_integers`]).
+    /// Treats the integers of a JSON body ([`keep_integers`]).
     pub(crate) fn keep_integers(&mut self, int64: Option<&Int64>) {
-        if let Decoded::Json(text) = &mut self.body {
-            let (kept, remarks) = keep_integers(Cow::Owned(std::mem::take(text)), int64);
-            *text = kept.into_owned();
-            self.head.notes.extend(remarks.notes);
-            self.bigints = remarks.bigints;
+        let text = match &self.body {
+            Decoded::Json(text) => text,
+            Decoded::Document(document) => document.text(),
+            _ => return,
+        };
+        let (kept, remarks) = keep_integers(Cow::Borrowed(text), int64);
+        if let Cow::Owned(kept) = kept {
+            self.body = match (&self.body, Document::parse(kept.as_str())) {
+                (Decoded::Document(_), Ok(document)) => Decoded::Document(document),
+                _ => Decoded::Json(kept),
+            };
         }
+        self.head.notes.extend(remarks.notes);
+        self.bigints = remarks.bigints;
     }
 
     /// The body as text, whatever its type says: for what is no operation, such as a document.
@@ -60,6 +77,7 @@ impl Reply {
         match self.body {
             Decoded::Empty => String::new(),
             Decoded::Json(text) | Decoded::Text(text) => text,
+            Decoded::Document(document) => document.into_text(),
             Decoded::Bytes(bytes) => {
                 let label = media::parameter(&self.head.content_type, "charset");
                 charset::decode(bytes, label.as_deref())
@@ -82,6 +100,7 @@ pub fn decoded_reply(
     head: ResponseHead,
     bytes: Vec<u8>,
     secrets: &[Secret],
+    form: JsonForm,
 ) -> Result<Reply, Failure> {
     if !head.is_success() {
         if head.kind() == BodyKind::Bytes && !bytes.is_empty() {
@@ -96,12 +115,21 @@ pub fn decoded_reply(
         };
         return Err(response::failure(&head, body, secrets).into());
     }
-    let body = decode(&head, bytes);
-    if let Decoded::Json(text) = &body
-        && !is_json(text)
-    {
-        return Err(response::invalid_json(&head, text, secrets).into());
-    }
+    let body = match (decode(&head, bytes), form) {
+        (Decoded::Json(text), JsonForm::Text) if is_json(&text) => Decoded::Json(text),
+        (Decoded::Json(text), JsonForm::Text) => {
+            return Err(response::invalid_json(&head, &text, secrets).into());
+        }
+        (Decoded::Json(text), JsonForm::Document) => {
+            match Document::parse_within(MAX_ANSWER_DEPTH, text) {
+                Ok(document) => Decoded::Document(document),
+                Err((_, text)) => {
+                    return Err(response::invalid_json(&head, &text, secrets).into());
+                }
+            }
+        }
+        (other, _) => other,
+    };
     Ok(Reply {
         head,
         body,

@@ -307,7 +307,15 @@ fn path_value(
             escape,
         )?,
     };
-    if (text.is_empty() || value.is_blank()) && path::fills_segment(&plan.path, name) {
+    // What is written counts: an empty value in `matrix` style is `;name`, and a list of empty values is only separators. Other dots are
+    // refused where the whole path is known.
+    let separators: &[char] = if parameter.style == Style::Label {
+        &['.', ',']
+    } else {
+        &[',']
+    };
+    let is_blank = text.trim_matches(separators).is_empty();
+    if is_blank && path::fills_segment(&plan.path, name) {
         let path = format!("/{}", pointer::escape(&parameter.input));
         let why = "Expected a value: an empty one would lead to another path";
         return Err(invalid_at(&path, why));

@@ -25,7 +25,7 @@ pub struct ResponseHead {
     pub content_type: String,
     /// What an envelope is to say about the body.
     pub notes: Vec<Note>,
-    /// Whether the content type is none that was declared: the first note says so.
+    /// Whether the content type was not declared: the first note says so.
     pub is_undeclared: bool,
 }
 
@@ -86,7 +86,7 @@ impl ResponseHead {
         }
     }
 
-    /// The size of the body, where the server has told.
+    /// The size of the body, if the server has declared it.
     #[must_use]
     pub fn announced(&self) -> Option<u64> {
         self.headers.get("content-length")?.as_str()?.parse().ok()
@@ -128,7 +128,7 @@ impl ResponseHead {
         declared.is_empty() || declared.iter().any(|range| media::covers(range, sent))
     }
 
-    /// Notes where the content type is none of those that were declared. Without any, nothing was declared.
+    /// Adds a note if the content type was not declared. Without any, nothing was declared.
     pub(crate) fn compare_type(&mut self, declared: &[String]) {
         if self.is_of_type(declared) {
             return;
@@ -147,7 +147,7 @@ impl ResponseHead {
 
     /// What the server wrote after the status, else the registered name: HTTP/2 sends numbers only.
     /// Control characters are spaces, and it is not longer than a line or two, because it is a text
-    /// of the server's in an error that somebody prints.
+    /// of the server's in an error that gets printed.
     #[must_use]
     pub fn reason(&self) -> String {
         const LONGEST: usize = 200;
@@ -192,10 +192,12 @@ pub enum BodyKind {
 /// A body, decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decoded {
-    /// There is none: `undefined`.
+    /// No value: `undefined`.
     Empty,
-    /// Text that claims to be JSON. Whoever needs the value parses it, once.
+    /// Text that claims to be JSON.
     Json(String),
+    /// JSON that was parsed, for callers that read it in Rust.
+    Document(Document),
     /// A string.
     Text(String),
     /// Bytes.
@@ -265,6 +267,7 @@ pub fn failure(head: &ResponseHead, body: Decoded, secrets: &[Secret]) -> CallEr
         Decoded::Empty => None,
         Decoded::Text(text) => Some(Value::String(text)),
         Decoded::Json(text) => Some(value_of(text)),
+        Decoded::Document(document) => Some(value_of(document.into_text())),
         Decoded::Bytes(bytes) => String::from_utf8(bytes).ok().map(Value::String),
     };
     let reason = head.reason();
@@ -281,7 +284,7 @@ const MAX_BODY_DEPTH: usize = 127;
 fn value_of(text: String) -> Value {
     match serde_json::from_str(&text) {
         Ok(value) => value,
-        // Half a surrogate pair, or a number like 1e400: JavaScript reads both.
+        // A lone surrogate, or a number like 1e400: JavaScript reads both.
         Err(_) if check_below(MAX_DEPTH - MAX_BODY_DEPTH, &text).is_ok() => {
             let document = Document::parse(text.as_str());
             document.map_or(Value::String(text), |document| document.root().to_value())

@@ -13,7 +13,7 @@ use super::response::Decoded;
 /// The media type of envelopes.
 pub const ENVELOPE: &str = "application/vnd.alkdev.envelope+json";
 
-/// What is in an envelope, for somebody who makes another one.
+/// The parts of an envelope, for making another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Opened {
     /// JSON; nothing for `undefined`.
@@ -64,16 +64,16 @@ pub(crate) fn open(reply: &mut Reply) {
     }
 }
 
-/// The error that the server tells of, in the place of one about its answer.
-pub(crate) fn told(failure: Failure) -> Failure {
+/// The error that the server reports, in place of one about its response.
+pub(crate) fn prefer_reported(failure: Failure) -> Failure {
     let details = failure.error.details.as_ref();
     let is_problem = details
         .and_then(|details| details.get("contentType")?.as_str())
         .is_some_and(|media_type| essence(media_type) == "application/problem+json");
-    let told = details
+    let reported = details
         .filter(|_| is_problem)
         .and_then(|details| problem(details.get("body")?));
-    match told {
+    match reported {
         None => failure,
         Some(mut error) => {
             if let (Some(Value::Object(details)), Some(status)) = (
@@ -91,7 +91,7 @@ pub(crate) fn told(failure: Failure) -> Failure {
     }
 }
 
-/// The error that a problem tells of (RFC 9457, with `code`, `details` and `mayHaveRun`).
+/// The error that a problem document describes (RFC 9457, with `code`, `details` and `mayHaveRun`).
 pub(crate) fn problem(problem: &Value) -> Option<CallError> {
     let code = problem.get("code")?.as_str()?.to_owned();
     let message = problem

@@ -16,7 +16,7 @@ pub struct BaseUrl {
     /// The query, which each request keeps.
     query: Option<String>,
     /// User name and password that were part of the URL. They travel as a header, never in a URL
-    /// that somebody may print.
+    /// that may be printed.
     pub(super) credentials: Option<(String, Secret)>,
 }
 

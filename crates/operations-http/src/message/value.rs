@@ -14,7 +14,7 @@ use operations_core::error::CallError;
 /// bound keeps both far away from the end of a thread's stack.
 pub const MAX_DEPTH: usize = 512;
 
-/// An input, or a part of one. Whoever builds one by hand keeps it below [`MAX_DEPTH`].
+/// An input, or a part of one. One that is built by hand must stay below [`MAX_DEPTH`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum InputValue {
     /// Not there: as a property it is left out.
@@ -80,16 +80,6 @@ impl InputValue {
             Self::Array(elements) => elements.iter().all(Self::is_nothing),
             Self::Object(members) => members.values().all(Self::is_nothing),
             Self::JsonText(text) => text == "null",
-            _ => false,
-        }
-    }
-
-    /// Whether it is an empty string, or a list of nothing else.
-    #[must_use]
-    pub fn is_blank(&self) -> bool {
-        match self {
-            Self::Text(text) => text.is_empty(),
-            Self::Array(elements) => elements.iter().all(Self::is_blank),
             _ => false,
         }
     }

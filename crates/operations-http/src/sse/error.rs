@@ -4,7 +4,7 @@ use serde_json::json;
 
 use operations_core::error::{CallError, InfrastructureErrorCode};
 
-/// The size that an event may have where nobody says otherwise: 16 MiB.
+/// The default limit for the size of an event: 16 MiB.
 const DEFAULT_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
 /// Bounds on what a parser keeps.

@@ -34,7 +34,7 @@ impl From<Event> for Frame {
 pub struct Frames<'a> {
     /// The finished events.
     pub events: Vec<Frame>,
-    /// The block that is not finished, from its first line; empty if there is none.
+    /// The block that is not finished, from its first line; otherwise empty.
     pub remaining: &'a str,
 }
 
@@ -74,7 +74,7 @@ impl Frames<'_> {
 /// - A byte order mark belongs to the first block; if that is unfinished, it is handed back too. A
 ///   later text that happens to begin with one loses it: without a memory one cannot tell, and
 ///   dropping the mark loses no data, where keeping it would void a line.
-/// - The id lasts as long as the text. Whoever feeds texts keeps that of the last event.
+/// - The id lasts as long as the text. The caller keeps that of the last event.
 #[must_use]
 pub fn parse_frames(text: &str) -> Frames<'_> {
     let mut parser = Parser::new(Limits::NONE);

@@ -1,6 +1,6 @@
 //! Bytes to lines, and lines to fields, in pieces of any size.
 //!
-//! A byte is looked at when it arrives and never again: where a piece ends, the state says what has
+//! A byte is read when it arrives and never again: where a piece ends, the state says what has
 //! been read of the line, and no line is kept.
 
 use memchr::memchr2;
@@ -34,7 +34,7 @@ pub(super) enum Step<'a> {
 
 /// Where in the stream the next byte is.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum Position {
     /// At the very beginning, after this many bytes of the byte order mark.
     Mark(usize),
     /// At the beginning of a line.
@@ -52,10 +52,10 @@ enum Place {
 /// The state between two pieces.
 #[derive(Debug)]
 pub(super) struct Lines {
-    place: Place,
+    position: Position,
     /// The last byte was a CR that ended a line, and an LF would be part of the same line end.
     after_cr: bool,
-    /// How often a byte was looked at.
+    /// How often a byte was read.
     #[cfg(test)]
     pub(super) looks: usize,
 }
@@ -63,7 +63,7 @@ pub(super) struct Lines {
 impl Lines {
     pub(super) fn new() -> Self {
         Self {
-            place: Place::Mark(0),
+            position: Position::Mark(0),
             after_cr: false,
             #[cfg(test)]
             looks: 0,
@@ -79,58 +79,58 @@ impl Lines {
                 *input = rest;
                 continue;
             }
-            match &mut self.place {
-                Place::Mark(matched) => {
+            match &mut self.position {
+                Position::Mark(matched) => {
                     if BYTE_ORDER_MARK.get(*matched) == Some(&byte) {
                         *matched += 1;
                         *input = rest;
                     } else {
                         // Part of a mark is an unreadable character: the name of no field.
                         let whole = *matched == 0 || *matched == BYTE_ORDER_MARK.len();
-                        self.place = if whole {
-                            Place::LineStart
+                        self.position = if whole {
+                            Position::LineStart
                         } else {
-                            Place::Ignored
+                            Position::Ignored
                         };
                     }
                 }
-                Place::LineStart => {
+                Position::LineStart => {
                     if is_line_end(byte) {
                         self.end_line(byte);
                         *input = rest;
                         return Some(Step::Blank);
                     }
-                    self.place = Place::Name(Name::default());
+                    self.position = Position::Name(Name::default());
                 }
-                Place::Name(name) => {
+                Position::Name(name) => {
                     if byte == b':' || is_line_end(byte) {
                         let Some(field) = name.field() else {
-                            self.place = Place::Ignored;
+                            self.position = Position::Ignored;
                             continue;
                         };
                         // Without a colon the line is all name, and the value is empty: the line
                         // end is left to be found where values end.
-                        self.place = if byte == b':' {
+                        self.position = if byte == b':' {
                             *input = rest;
-                            Place::AfterColon
+                            Position::AfterColon
                         } else {
-                            Place::Value
+                            Position::Value
                         };
                         return Some(Step::Begin(field));
                     }
                     if name.push(byte) {
                         *input = rest;
                     } else {
-                        self.place = Place::Ignored;
+                        self.position = Position::Ignored;
                     }
                 }
-                Place::AfterColon => {
+                Position::AfterColon => {
                     if byte == b' ' {
                         *input = rest;
                     }
-                    self.place = Place::Value;
+                    self.position = Position::Value;
                 }
-                Place::Value => {
+                Position::Value => {
                     if is_line_end(byte) {
                         self.end_line(byte);
                         *input = rest;
@@ -138,7 +138,7 @@ impl Lines {
                     }
                     return Some(Step::Piece(self.rest_of_line(input)));
                 }
-                Place::Ignored => {
+                Position::Ignored => {
                     if is_line_end(byte) {
                         self.end_line(byte);
                         *input = rest;
@@ -152,7 +152,7 @@ impl Lines {
 
     fn end_line(&mut self, byte: u8) {
         self.after_cr = byte == b'\r';
-        self.place = Place::LineStart;
+        self.position = Position::LineStart;
     }
 
     /// What there is of the line, without its end. `input` moves on to behind it.
@@ -192,10 +192,10 @@ struct Name {
 impl Name {
     /// Whether there was room for one more byte.
     fn push(&mut self, byte: u8) -> bool {
-        let Some(place) = self.bytes.get_mut(self.length) else {
+        let Some(position) = self.bytes.get_mut(self.length) else {
             return false;
         };
-        *place = byte;
+        *position = byte;
         self.length += 1;
         true
     }

@@ -1,6 +1,6 @@
 //! Server-sent events: a stream of bytes becomes events, as the WHATWG specification says.
 //!
-//! Nothing here reads or waits: whoever has the bytes pushes them ([`Parser`]), or asks what a text
+//! Nothing here does I/O: the caller pushes the bytes ([`Parser`]), or asks what a text
 //! holds so far ([`parse_frames`]). Both follow the same rules, from the same code.
 //!
 //! | file | idea |

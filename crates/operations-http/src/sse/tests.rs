@@ -2,7 +2,7 @@
 
 use super::{Limits, Parser};
 
-/// Looks at bytes, for a stream that arrives in pieces of this size.
+/// Counts reads of bytes, for a stream that arrives in pieces of this size.
 fn looks(stream: &[u8], piece: usize) -> usize {
     let mut parser = Parser::new(Limits {
         event_bytes: usize::MAX,
@@ -16,7 +16,7 @@ fn looks(stream: &[u8], piece: usize) -> usize {
 #[test]
 fn one_long_line_in_small_pieces_is_read_once() {
     let stream = [b"data: ".as_slice(), &vec![b'x'; 20_000_000], b"\n\n"].concat();
-    // Beside its own look, a byte can be looked at once more where a state or a piece begins.
+    // Beside its first read, a byte can be read once more where a state or a piece begins.
     let pieces = stream.len().div_ceil(1024);
     let most = stream.len() + pieces + 64;
     assert!(looks(&stream, 1024) <= most);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::support::{JSON, Server, operation, response, service};
 use operations_http::message::{Decoded, InputValue, Secret};
-use operations_http::{CallInput, Failure, Reply, Service};
+use operations_http::{CallInput, Failure, JsonForm, Reply, Service};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio_util::sync::CancellationToken;
@@ -17,7 +17,13 @@ async fn call(service: &Service, method: &str) -> Result<Reply, Failure> {
         input.values.insert("body".to_owned(), body);
     }
     service
-        .call(&operation, input, &CancellationToken::new(), None)
+        .call(
+            &operation,
+            input,
+            &CancellationToken::new(),
+            None,
+            JsonForm::Text,
+        )
         .await
 }
 
@@ -147,7 +153,13 @@ async fn a_call_that_is_cancelled_closes_its_connection() {
     let ended = cancel.clone();
     let running = tokio::spawn(async move {
         service
-            .call(&operation, CallInput::default(), &cancel, None)
+            .call(
+                &operation,
+                CallInput::default(),
+                &cancel,
+                None,
+                JsonForm::Text,
+            )
             .await
     });
     while server.received().is_empty() {

@@ -58,7 +58,7 @@ async fn call(
     )
 }
 
-/// A server that holds every request until somebody asks it not to, and tells when it has one.
+/// A server that holds every request until it is released, and reports when it has one.
 async fn stalling() -> (Server, Arc<Notify>) {
     let arrived = Arc::new(Notify::new());
     let notify = Arc::clone(&arrived);
@@ -221,7 +221,7 @@ async fn a_call_that_takes_too_long_is_a_timeout() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_waits_for_is_aborted_and_so_is_one_of_a_closed_service() {
+async fn an_abandoned_call_is_aborted_and_so_is_one_of_a_closed_service() {
     let (server, arrived) = stalling().await;
     let service = service(&server.url, json!({}));
     let handler = handler(&service, operation("get", "application/json"));

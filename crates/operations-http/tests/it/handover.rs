@@ -88,9 +88,9 @@ impl Consumer {
 /// A server that sends one event and stays; it tells when the other side has gone.
 async fn staying() -> (Server, Arc<Notify>) {
     let gone = Arc::new(Notify::new());
-    let teller = Arc::clone(&gone);
+    let notifier = Arc::clone(&gone);
     let server = Server::start(move |_, _, mut stream| {
-        let gone = Arc::clone(&teller);
+        let gone = Arc::clone(&notifier);
         async move {
             let _ = stream.write_all(EVENTS.as_bytes()).await;
             let _ = stream.write_all(b"data: 1\n\n").await;
@@ -139,10 +139,10 @@ async fn a_failure_comes_after_what_came_before_it() {
 }
 
 #[tokio::test]
-async fn one_wake_up_for_each_time_that_somebody_found_nothing() {
+async fn one_wake_up_for_each_time_that_the_consumer_found_nothing() {
     let (server, _gone) = staying().await;
     let consumer = Consumer::of(&server, "{}");
-    // Nobody has looked yet, so nobody is woken, however much is there.
+    // The consumer has not polled yet, so it is not woken, however much is there.
     while server.received().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -198,7 +198,7 @@ async fn who_does_not_take_is_not_sent_more() {
 }
 
 #[tokio::test]
-async fn whoever_leaves_closes_the_connection_and_hears_nothing() {
+async fn a_consumer_that_leaves_closes_the_connection_and_hears_nothing() {
     let (server, gone) = staying().await;
     let consumer = Consumer::of(&server, "{}");
     consumer.next().await;
@@ -210,7 +210,7 @@ async fn whoever_leaves_closes_the_connection_and_hears_nothing() {
 }
 
 #[tokio::test]
-async fn a_service_that_is_closed_tells_whoever_waits() {
+async fn a_service_that_is_closed_ends_what_waits() {
     let (server, gone) = staying().await;
     let consumer = Consumer::of(&server, "{}");
     consumer.next().await;

@@ -1,4 +1,4 @@
-//! Headers, credentials, redirects: what is sent, what is refused, what nobody gets to see.
+//! Headers, credentials, redirects: what is sent, what is refused, what stays hidden.
 
 use crate::http_support::{Random, built_with, get, input};
 use operations_http::machine::redirect::{MAX_REDIRECTS, next_request};

@@ -144,8 +144,11 @@ fn what_is_no_input_is_refused() {
         json!(["a", 1]),
         json!([]),
     ] {
-        let told = message(decoded(&wrong, &[]));
-        assert!(told.starts_with("The input must be an object"), "{told}");
+        let message_text = message(decoded(&wrong, &[]));
+        assert!(
+            message_text.starts_with("The input must be an object"),
+            "{message_text}"
+        );
     }
     for wrong in [json!(["b", 1]), json!(["b"]), json!(["b", -1, "f"])] {
         assert_eq!(

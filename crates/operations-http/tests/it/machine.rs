@@ -157,14 +157,14 @@ impl Bench {
     }
 
     /// All that is ready after each step of a whole response.
-    fn told(&mut self, status: u16, headers: &[(&str, &str)], body: &str) -> Vec<String> {
+    fn respond(&mut self, status: u16, headers: &[(&str, &str)], body: &str) -> Vec<String> {
         self.head(status, headers);
-        let mut told = self.ready();
+        let mut seen = self.ready();
         self.handle(Input::Chunk(body.as_bytes()));
-        told.extend(self.ready());
+        seen.extend(self.ready());
         self.handle(Input::End);
-        told.extend(self.ready());
-        told
+        seen.extend(self.ready());
+        seen
     }
 
     fn sent_header(&self, name: &str) -> Option<&str> {
@@ -286,7 +286,7 @@ fn what_another_try_would_not_change_is_final() {
 }
 
 #[test]
-fn only_a_request_that_nobody_saw_is_repeated_whatever_its_method() {
+fn only_a_request_that_no_server_saw_is_repeated_whatever_its_method() {
     let lose = |bench: &mut Bench, never_connected| {
         bench.handle(Input::Failed(NetworkError {
             never_connected,
@@ -406,7 +406,7 @@ fn the_time_limit_of_a_stream_ends_with_its_head() {
 }
 
 #[test]
-fn whoever_leaves_is_told_once() {
+fn an_abort_is_reported_once() {
     let mut bench = Bench::call(RULES);
     assert_eq!(bench.handle(Input::Cancel), Step::Deliver);
     assert_eq!(bench.error(), "ABORTED: The request to x.test was aborted");
@@ -417,8 +417,8 @@ fn whoever_leaves_is_told_once() {
     bench.head(200, &EVENTS);
     bench.handle(Input::Chunk(b"data: 1\n\n"));
     bench.handle(Input::Cancel);
-    let told = ["200 events", "[1,0]", "The request to x.test was aborted"];
-    assert_eq!(bench.ready(), told);
+    let seen = ["200 events", "[1,0]", "The request to x.test was aborted"];
+    assert_eq!(bench.ready(), seen);
 }
 
 #[test]
@@ -442,20 +442,20 @@ fn what_came_before_the_end_comes_before_it() {
     bench.head(200, &EVENTS);
     bench.handle(Input::Chunk(b"data: 1\n\n"));
     bench.lose();
-    let told = [
+    let seen = [
         "200 events",
         "[1,0]",
         "The request to x.test failed: the line is cut",
     ];
-    assert_eq!(bench.ready(), told);
+    assert_eq!(bench.ready(), seen);
     let mut bench = Bench::stream(REOPENING);
     bench.head(200, &EVENTS);
     let large = format!("data: 1\n\ndata: {}", "x".repeat(1001));
     bench.handle(Input::Chunk(large.as_bytes()));
     assert!(!bench.machine.has_room());
-    let told = bench.ready();
-    assert_eq!(told[..2], ["200 events", "[1,0]"]);
-    assert!(told[2].contains("limit of 1000 bytes"), "{told:?}");
+    let seen = bench.ready();
+    assert_eq!(seen[..2], ["200 events", "[1,0]"]);
+    assert!(seen[2].contains("limit of 1000 bytes"), "{seen:?}");
     assert_eq!(
         bench.machine.step(),
         Step::Done,
@@ -490,13 +490,13 @@ fn what_comes_instead_of_a_stream() {
         ),
     ];
     for (status, headers, body, expected) in cases {
-        let told = Bench::stream(RULES).told(status, headers, body);
-        assert_eq!(told, expected, "{status} {headers:?}");
+        let seen = Bench::stream(RULES).respond(status, headers, body);
+        assert_eq!(seen, expected, "{status} {headers:?}");
         // The same when a stream is opened again: nothing that a server says is dropped.
         let is_stream = expected.contains(&"200 events");
         if !is_stream {
-            let told = reopened().told(status, headers, body);
-            assert_eq!(told, expected, "{status} {headers:?}, opened again");
+            let seen = reopened().respond(status, headers, body);
+            assert_eq!(seen, expected, "{status} {headers:?}, opened again");
         }
     }
 }
@@ -519,7 +519,7 @@ fn a_stream_goes_on_where_it_was_lost_and_remembers() {
     let mut bench = reopened();
     bench.head(200, &EVENTS);
     bench.handle(Input::Chunk(b"data: 2\n\n"));
-    // To whoever reads the batches a response is a new beginning: the id is told again.
+    // For the reader of the batches a response is a new beginning: the id is sent again.
     assert_eq!(bench.ready(), ["200 events", r#"[2,"7"]"#]);
     bench.now += Duration::from_secs(5);
     bench.handle(Input::End);
@@ -544,7 +544,7 @@ fn attempts_without_an_event_are_counted() {
         bench.ready(),
         ["The request to x.test failed: the line is cut (tried 3 times)"]
     );
-    // A stream between them that holds begins a new count, and an end without an error is none.
+    // A stream between them that holds begins a new count, and an end without an error does not count.
     let mut bench = reopened();
     bench.lose();
     bench.sleep();
@@ -675,7 +675,7 @@ fn lines_are_not_asked_for_again() {
 }
 
 #[test]
-fn a_stream_begins_where_it_is_told_and_the_call_has_the_last_word() {
+fn a_stream_begins_where_it_is_set_to_and_the_call_has_the_last_word() {
     let mut bench = Bench::new("GET", RULES, Some((ResponseKind::Sse, "ü5")));
     assert_eq!(bench.sent_header("last-event-id"), Some("\u{c3}\u{bc}5"));
     bench.head(200, &EVENTS);

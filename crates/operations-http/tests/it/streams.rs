@@ -169,7 +169,7 @@ async fn a_refusal_for_good_is_not_tried_again() {
 }
 
 #[tokio::test]
-async fn nobody_who_reads_means_that_the_server_cannot_send() {
+async fn without_a_reader_the_server_cannot_send() {
     let sent = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&sent);
     let server = Server::start(move |_, _, mut stream| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use url::{Host, Url};
 
@@ -21,7 +21,7 @@ const THANKS: &str = "<!doctype html><meta charset=utf-8><title>Done</title>\
 /// An address that browsers are sent to.
 pub(crate) struct Callback {
     url: Url,
-    /// Nobody listens at an address that is not of this machine.
+    /// There is no listener for an address that is not on this machine.
     listener: Option<TcpListener>,
 }
 
@@ -40,7 +40,7 @@ impl Callback {
         };
         let url = Url::parse(given)
             .map_err(|error| format!("'oauth.redirectUrl' is not a URL: {error}"))?;
-        // If the port is in use, the program itself listens there, and tells us.
+        // If the port is in use, the program itself listens there, and passes the address on.
         let listener = match (is_loopback(&url), url.port()) {
             (true, Some(port)) => match url.host() {
                 Some(Host::Ipv6(address)) => TcpListener::bind((address, port)).await.ok(),
@@ -55,23 +55,23 @@ impl Callback {
         self.url.as_str()
     }
 
-    /// The address that the browser was sent to, as the program tells, or as it arrives here.
+    /// The address that the browser was sent to, from the program, or as it arrives here.
     pub(crate) async fn wait(
         self,
         shown: impl Future<Output = Result<String, String>>,
         state: &str,
     ) -> Result<String, String> {
         let Self { url, listener } = self;
-        let nobody_listens = listener.is_none();
-        let told = async {
+        let has_no_listener = listener.is_none();
+        let answered = async {
             let answer = shown.await?;
             let address: Option<String> = serde_json::from_str(&answer).map_err(|_| {
                 "onAuthorize must resolve with an address, or with nothing".to_owned()
             })?;
             match address {
                 Some(address) => Ok(address),
-                None if nobody_listens => Err(
-                    "onAuthorize must resolve with the address that the browser was sent to, because nobody \
+                None if has_no_listener => Err(
+                    "onAuthorize must resolve with the address that the browser was sent to, because nothing \
                      can listen at 'oauth.redirectUrl'"
                         .to_owned(),
                 ),
@@ -80,9 +80,9 @@ impl Callback {
             }
         };
         let address = match listener {
-            None => told.await?,
+            None => answered.await?,
             Some(listener) => tokio::select! {
-                address = told => address?,
+                address = answered => address?,
                 address = arrive(&listener, &url, state) => address,
             },
         };
@@ -108,30 +108,30 @@ fn refusal(address: &str) -> Result<(), String> {
     }
 }
 
-/// Waits for a browser with the answer to our question, which it shows by our `state`. Whoever else comes is
-/// sent away, and holds up nobody.
+/// Waits for a browser with the response to our request, which it shows by our `state`. Any other visitor is
+/// sent away, and holds up nothing.
 async fn arrive(listener: &TcpListener, expected: &Url, state: &str) -> String {
-    let (found, mut finds) = mpsc::channel(1);
+    let mut visitors = JoinSet::new();
     loop {
         tokio::select! {
-            Some(address) = finds.recv() => return address,
+            Some(visited) = visitors.join_next() => {
+                if let Ok(Ok(Some(address))) = visited {
+                    return address;
+                }
+            }
             accepted = listener.accept() => {
                 let Ok((stream, _)) = accepted else {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 };
-                let (found, expected, state) = (found.clone(), expected.clone(), state.to_owned());
-                tokio::spawn(async move {
-                    if let Ok(Some(address)) = timeout(SLOW, serve(stream, &expected, &state)).await {
-                        let _ = found.send(address).await;
-                    }
-                });
+                let (expected, state) = (expected.clone(), state.to_owned());
+                visitors.spawn(timeout(SLOW, serve(stream, expected, state)));
             }
         }
     }
 }
 
-async fn serve(mut stream: TcpStream, expected: &Url, state: &str) -> Option<String> {
+async fn serve(mut stream: TcpStream, expected: Url, state: String) -> Option<String> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") && head.len() < REQUEST {
         if stream.read_buf(&mut head).await.ok()? == 0 {
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_told_in_the_servers_words() {
+    fn a_refusal_is_reported_in_the_servers_words() {
         assert_eq!(refusal("http://x/?code=1&state=2"), Ok(()));
         assert_eq!(
             refusal("http://x/?error=access_denied"),

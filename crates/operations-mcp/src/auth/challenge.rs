@@ -4,7 +4,7 @@ use ::http::header::WWW_AUTHENTICATE;
 use reqwest::{Response, StatusCode};
 use rmcp::transport::auth::WWWAuthenticateParams;
 
-use crate::error::Failure;
+use crate::error::{Failure, Needs};
 
 /// A refusal that a token may cure.
 pub(crate) struct Challenge {
@@ -30,7 +30,7 @@ impl Challenge {
         headers.sort_by_key(|header| !header.to_ascii_lowercase().starts_with("bearer"));
         let header = headers.first().copied().unwrap_or_default();
         let params = WWWAuthenticateParams::parse(header, response.url());
-        // Whoever is forbidden something for other reasons is not helped by a token.
+        // A request that is forbidden for other reasons is not helped by a token.
         (status == StatusCode::UNAUTHORIZED || params.is_insufficient_scope()).then(|| Self {
             status: status.as_u16(),
             header: header.to_owned(),
@@ -48,7 +48,7 @@ impl Challenge {
         self.scope.as_deref()
     }
 
-    /// The error that it is told as when nothing helps.
+    /// The error that it becomes when nothing helps.
     pub(crate) fn failure(&self) -> Failure {
         let reason = match (self.wants_more(), &self.scope) {
             (true, Some(scope)) => {
@@ -63,6 +63,7 @@ impl Challenge {
             status: self.status,
             scope: self.scope.clone(),
             reason,
+            needs: Needs::Auth,
         }
     }
 }

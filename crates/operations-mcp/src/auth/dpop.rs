@@ -135,7 +135,7 @@ impl Dpop {
         HeaderValue::try_from(proof).map_err(|error| error.to_string())
     }
 
-    /// Remembers what a server wants to see in the next proof. Whether that is another than before.
+    /// Remembers what a server wants to see in the next proof. Whether that has changed.
     pub(super) fn hear(&self, url: &Url, headers: &HeaderMap) -> bool {
         let Some(nonce) = headers.get(NONCE).and_then(|nonce| nonce.to_str().ok()) else {
             return false;

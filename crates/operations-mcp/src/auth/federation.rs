@@ -1,4 +1,4 @@
-//! Tokens for a program, or for its user, that somebody else vouches for: the platform that runs the program (workload
+//! Tokens for a program, or for its user, that another party vouches for: the platform that runs the program (workload
 //! identity federation), or the identity provider of the user's company (enterprise-managed authorization).
 
 use rmcp::transport::auth::enterprise::{

@@ -1,4 +1,4 @@
-//! Tokens that nobody has to be asked for: the program has credentials of its own, or somebody vouches for it.
+//! Tokens without a user's consent: the program has credentials of its own, or another party vouches for it.
 
 use rmcp::transport::auth::ClientCredentialsConfig;
 use rmcp::transport::{AuthError, AuthorizationManager, CredentialStore, StoredCredentials};
@@ -6,7 +6,7 @@ use rmcp::transport::{AuthError, AuthorizationManager, CredentialStore, StoredCr
 use super::metadata::Flow;
 use super::token_request::Means;
 use super::{Authorization, Challenge, assertion, federation, metadata};
-use crate::client::Question;
+use crate::client::ClientRequest;
 use crate::config::{ClientCredentials, Enterprise, OAuth, Workload};
 
 /// How to get a token without asking a user.
@@ -32,10 +32,12 @@ impl Authorization {
         credentials.or(workload).or(enterprise)
     }
 
-    /// What somebody else says about who this is.
+    /// An assertion by another party about who this is.
     async fn identity_token(&self) -> Result<String, AuthError> {
         let refused = |reason: String| AuthError::AuthorizationFailed(reason);
-        let asked = self.host.ask(Question::IdentityToken, "null".to_owned());
+        let asked = self
+            .callbacks
+            .request(ClientRequest::IdentityToken, "null".to_owned());
         let answer = asked.await.map_err(refused)?;
         let token = serde_json::from_str::<Option<String>>(&answer)
             .ok()
@@ -46,7 +48,7 @@ impl Authorization {
         Ok(token)
     }
 
-    /// What the authorization server grants without asking anybody.
+    /// What the authorization server grants without a user.
     pub(super) async fn granted(
         &self,
         grant: Grant<'_>,

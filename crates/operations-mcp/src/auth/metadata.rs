@@ -1,8 +1,9 @@
 //! What an authorization server has to offer before anything is sent to it.
 
+pub(super) use operations_http::fetch::{is_loopback, is_secure};
 use rmcp::transport::AuthError;
 use rmcp::transport::auth::AuthorizationMetadata;
-use url::{Host, Url};
+use url::Url;
 
 /// The flows that need different things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,19 +46,4 @@ pub(super) fn check(metadata: &AuthorizationMetadata, flow: Flow) -> Result<(), 
         return Err(AuthError::PkceUnsupported);
     }
     Ok(())
-}
-
-/// Whether what is sent to an address cannot be read on the way.
-pub(super) fn is_secure(url: &Url) -> bool {
-    url.scheme() == "https" || url.scheme() == "http" && is_loopback(url)
-}
-
-/// Whether an address is one of this machine.
-pub(super) fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost",
-        None => false,
-    }
 }

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::http::HeaderValue;
 use ::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use operations_core::lock::locked;
 use reqwest::{Request, Response, StatusCode};
 use rmcp::transport::auth::{AuthorizationSession, OAuthClientConfig};
 use rmcp::transport::{AuthError, AuthorizationManager, AuthorizationRequest, CredentialStore};
@@ -33,9 +34,9 @@ use self::metadata::Flow;
 use self::outbound::Outbound;
 use self::page::Page;
 use self::tokens::Tokens;
-use crate::client::{Host, Question};
+use crate::client::{ClientCallbacks, ClientRequest};
 use crate::config::OAuth;
-use crate::error::Failure;
+use crate::error::{Failure, Needs};
 use crate::secrets::Secrets;
 
 /// The name that a user sees who is asked for permission.
@@ -64,13 +65,15 @@ pub(crate) struct Attempts {
 pub(crate) struct Authorization {
     url: String,
     settings: OAuth,
-    host: Arc<dyn Host>,
+    callbacks: Arc<dyn ClientCallbacks>,
     tokens: Tokens,
     /// The key that tokens are bound to, where the user wants that.
     dpop: Option<Arc<Dpop>>,
-    /// Held while the user is asked: whoever else needs a token waits for the same answer.
+    /// Held while the user is asked: others that need a token wait for the same answer.
     state: Mutex<State>,
-    is_asking: AtomicBool,
+    is_authorizing: AtomicBool,
+    /// Who was asked last.
+    issuer: std::sync::Mutex<Option<String>>,
 }
 
 #[derive(Default)]
@@ -84,24 +87,30 @@ struct State {
 }
 
 impl Authorization {
-    pub(crate) fn new(url: &str, settings: &OAuth, host: Arc<dyn Host>, secrets: Secrets) -> Self {
+    pub(crate) fn new(
+        url: &str,
+        settings: &OAuth,
+        callbacks: Arc<dyn ClientCallbacks>,
+        secrets: Secrets,
+    ) -> Self {
         // Without randomness there is no key, and a server that wants one says so.
         let dpop = settings.dpop.then(|| Dpop::new().ok().map(Arc::new));
         let dpop = dpop.flatten();
         Self {
             url: url.to_owned(),
             settings: settings.clone(),
-            tokens: Tokens::new(Arc::clone(&host), secrets, dpop.clone()),
+            tokens: Tokens::new(Arc::clone(&callbacks), secrets, dpop.clone()),
             dpop,
-            host,
+            callbacks,
             state: Mutex::default(),
-            is_asking: AtomicBool::new(false),
+            is_authorizing: AtomicBool::new(false),
+            issuer: std::sync::Mutex::default(),
         }
     }
 
     /// Whether the user is being asked right now.
-    pub(crate) fn is_asking(&self) -> bool {
-        self.is_asking.load(Ordering::Acquire)
+    pub(crate) fn is_authorizing(&self) -> bool {
+        self.is_authorizing.load(Ordering::Acquire)
     }
 
     /// The token to send, if there is one.
@@ -142,13 +151,14 @@ impl Authorization {
                 status: 401,
                 scope: None,
                 reason,
+                needs: Needs::Auth,
             })?;
             request.headers_mut().insert(dpop::PROOF, proof);
         }
         Ok(())
     }
 
-    /// Looks at an answer. Whether the request is to be sent again, because the server wants its nonce in the proof.
+    /// Checks a response. Returns whether the request is to be sent again, because the server wants its nonce in the proof.
     pub(crate) fn wants_other_proof(&self, response: &Response) -> bool {
         let Some(dpop) = &self.dpop else {
             return false;
@@ -224,7 +234,7 @@ impl Authorization {
             None => None,
         };
         if now.is_some() && now.as_deref() != sent {
-            // Somebody else was refused too, and has seen to it.
+            // Another request was refused too, and has renewed it.
             return Ok(());
         }
         if challenge.wants_more() {
@@ -273,7 +283,7 @@ impl Authorization {
             return Err(challenge.failure());
         }
         self.ask(state, challenge, scopes).await?;
-        // Counted for all requests: those that are under way at the same time must not have the user asked in turns.
+        // Counted for all requests: concurrent ones must not have the user asked in turns.
         let granted = self.tokens.granted().await;
         let mut parts = wanted.split_whitespace();
         if !parts.all(|part| granted.iter().any(|scope| scope == part)) {
@@ -295,19 +305,26 @@ impl Authorization {
         let asked = if let Some(grant) = self.grant() {
             self.granted(grant, challenge, scopes).await
         } else {
-            let _asking = Asking::new(&self.is_asking);
-            self.asked(challenge, scopes).await
+            let _guard = AuthorizingGuard::new(&self.is_authorizing);
+            self.ask_user(challenge, scopes).await
         };
         let (manager, requested) = asked.map_err(|error| {
             let scope = challenge.scope().map(str::to_owned);
-            failure(challenge.status, scope, "no permission was granted", &error)
+            let mut failure = failure(challenge.status, scope, "no permission was granted", &error);
+            if let (AuthError::RegistrationFailed(_), Failure::NotAuthorized { needs, .. }) =
+                (&error, &mut failure)
+            {
+                let issuer = locked(&self.issuer).clone();
+                *needs = Needs::Registration { issuer };
+            }
+            failure
         })?;
         state.manager = Some(manager);
         state.requested = requested;
         Ok(())
     }
 
-    async fn asked(
+    async fn ask_user(
         &self,
         challenge: &Challenge,
         scopes: Vec<String>,
@@ -319,6 +336,7 @@ impl Authorization {
         let found = manager
             .resolve_metadata_from_challenge(Some(&challenge.header))
             .await?;
+        locked(&self.issuer).clone_from(&found.metadata.issuer);
         metadata::check(&found.metadata, Flow::Code)?;
         manager.set_metadata(found.metadata);
         let request = self.request(callback.url(), &challenge.header, scopes);
@@ -327,7 +345,7 @@ impl Authorization {
         let url = session.get_authorization_url();
         let page = Page::read(url).map_err(refused)?;
         let shown = json!({ "url": url, "redirectUrl": callback.url() }).to_string();
-        let shown = self.host.ask(Question::Authorize, shown);
+        let shown = self.callbacks.request(ClientRequest::Authorize, shown);
         let came_back = callback.wait(shown, &page.state).await.map_err(refused)?;
         session.handle_callback_url(&came_back).await?;
         Ok((session.auth_manager, page.scopes))
@@ -375,17 +393,17 @@ impl Authorization {
     }
 }
 
-/// That the user is being asked, for as long as this is there: whoever waits for it may leave.
-struct Asking<'a>(&'a AtomicBool);
+/// That the user is being asked, for as long as this guard lives: its waiter may be dropped.
+struct AuthorizingGuard<'a>(&'a AtomicBool);
 
-impl<'a> Asking<'a> {
+impl<'a> AuthorizingGuard<'a> {
     fn new(flag: &'a AtomicBool) -> Self {
         flag.store(true, Ordering::Release);
         Self(flag)
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for AuthorizingGuard<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }
@@ -396,5 +414,6 @@ fn failure(status: u16, scope: Option<String>, what: &str, error: &AuthError) ->
         status,
         scope,
         reason: format!("{what}: {error}"),
+        needs: Needs::Auth,
     }
 }

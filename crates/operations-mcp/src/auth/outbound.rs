@@ -64,7 +64,7 @@ impl Outbound {
         request: Request<Vec<u8>>,
         redirects: OAuthHttpRedirectPolicy,
     ) -> Result<Response<Vec<u8>>, String> {
-        let failed = |error: reqwest::Error| told(&error.without_url());
+        let failed = |error: reqwest::Error| with_sources(&error.without_url());
         let request = reqwest::Request::try_from(request).map_err(failed)?;
         if !self.reach.allows_url(request.url()) {
             let host = request.url().host_str().unwrap_or_default();
@@ -93,7 +93,7 @@ impl Outbound {
 }
 
 /// What went wrong, down to its reason: the library says little in its first words.
-fn told(error: &reqwest::Error) -> String {
+fn with_sources(error: &reqwest::Error) -> String {
     let mut message = error.to_string();
     let mut reason = std::error::Error::source(error);
     while let Some(error) = reason {

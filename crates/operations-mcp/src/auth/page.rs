@@ -12,7 +12,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// The page comes from a server that nobody here controls, and programs hand it to whatever opens addresses: it
+    /// The page comes from a server that we do not control, and programs hand it to whatever opens addresses: it
     /// must be one of the web.
     pub(super) fn read(page: &str) -> Result<Self, String> {
         let url =

@@ -104,7 +104,7 @@ impl Reach {
         }
     }
 
-    /// Whether an address may be asked, as far as it can be told before its name is looked up.
+    /// Whether an address may be asked, as far as is known before its name is resolved.
     pub(super) fn allows_url(&self, url: &Url) -> bool {
         match url.host() {
             Some(Host::Ipv4(address)) => self.allows(address.into()),

@@ -9,15 +9,15 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::dpop::Dpop;
-use crate::client::{Host, Question};
+use crate::client::{ClientCallbacks, ClientRequest};
 use crate::secrets::Secrets;
 
 /// The tokens of one server.
 #[derive(Clone)]
 pub(crate) struct Tokens {
-    host: Arc<dyn Host>,
+    callbacks: Arc<dyn ClientCallbacks>,
     secrets: Secrets,
-    kept: Arc<Mutex<Option<StoredCredentials>>>,
+    cached: Arc<Mutex<Option<StoredCredentials>>>,
     /// The key that tokens may be bound to.
     dpop: Option<Arc<Dpop>>,
     /// Whether the present ones are.
@@ -28,11 +28,15 @@ pub(crate) struct Tokens {
 const KEY: &str = "dpopKey";
 
 impl Tokens {
-    pub(crate) fn new(host: Arc<dyn Host>, secrets: Secrets, dpop: Option<Arc<Dpop>>) -> Self {
+    pub(crate) fn new(
+        callbacks: Arc<dyn ClientCallbacks>,
+        secrets: Secrets,
+        dpop: Option<Arc<Dpop>>,
+    ) -> Self {
         Self {
-            host,
+            callbacks,
             secrets,
-            kept: Arc::default(),
+            cached: Arc::default(),
             dpop,
             is_bound: Arc::default(),
         }
@@ -43,18 +47,19 @@ impl Tokens {
         self.is_bound.load(Ordering::Acquire)
     }
 
-    async fn ask(&self, question: Question, json: String) -> Result<String, AuthError> {
-        self.host
-            .ask(question, json)
+    async fn ask(&self, request: ClientRequest, json: String) -> Result<String, AuthError> {
+        self.callbacks
+            .request(request, json)
             .await
             .map_err(AuthError::CredentialStoreError)
     }
 
     /// What the user has allowed.
     pub(super) async fn granted(&self) -> Vec<String> {
-        let kept = self.kept.lock().await;
-        kept.as_ref()
-            .map_or_else(Vec::new, |kept| kept.granted_scopes.clone())
+        let cached = self.cached.lock().await;
+        cached
+            .as_ref()
+            .map_or_else(Vec::new, |cached| cached.granted_scopes.clone())
     }
 
     /// From now on, these texts are shown nowhere.
@@ -65,7 +70,7 @@ impl Tokens {
     /// What is to be known about tokens. From now on, they are shown nowhere.
     ///
     /// # Errors
-    /// When they are of a type that nobody here knows how to use: "The client MUST NOT use an access token if it does not
+    /// When they are of an unknown type: "The client MUST NOT use an access token if it does not
     /// understand the token type" (RFC 6749, section 7.1).
     fn learn(&self, tokens: Option<&OAuthTokenResponse>) -> Result<(), AuthError> {
         let Ok(Value::Object(fields)) = serde_json::to_value(tokens) else {
@@ -91,15 +96,21 @@ impl Tokens {
 #[async_trait::async_trait]
 impl CredentialStore for Tokens {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
-        let mut kept = self.kept.lock().await;
-        if kept.is_none() {
-            let text = self.ask(Question::LoadTokens, "null".to_owned()).await?;
+        let mut cached = self.cached.lock().await;
+        if cached.is_none() {
+            let text = self
+                .ask(ClientRequest::LoadTokens, "null".to_owned())
+                .await?;
             // What cannot be read, perhaps of an older version, is as good as nothing: the user is asked.
             let mut saved: Value = serde_json::from_str(&text).unwrap_or_default();
             let key = saved.as_object_mut().and_then(|saved| saved.remove(KEY));
-            *kept = serde_json::from_value(saved).ok();
+            *cached = serde_json::from_value(saved).ok();
             let is_known = self
-                .learn(kept.as_ref().and_then(|kept| kept.token_response.as_ref()))
+                .learn(
+                    cached
+                        .as_ref()
+                        .and_then(|cached| cached.token_response.as_ref()),
+                )
                 .is_ok();
             let is_usable = match (&self.dpop, key.as_ref().and_then(Value::as_str)) {
                 _ if !is_known => false,
@@ -108,10 +119,10 @@ impl CredentialStore for Tokens {
                 _ => false,
             };
             if !is_usable {
-                *kept = None;
+                *cached = None;
             }
         }
-        Ok(kept.clone())
+        Ok(cached.clone())
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
@@ -124,13 +135,13 @@ impl CredentialStore for Tokens {
             saved.insert(KEY.to_owned(), Value::String(dpop.saved()));
         }
         let text = saved.to_string();
-        *self.kept.lock().await = Some(credentials);
-        self.ask(Question::SaveTokens, text).await.map(drop)
+        *self.cached.lock().await = Some(credentials);
+        self.ask(ClientRequest::SaveTokens, text).await.map(drop)
     }
 
     async fn clear(&self) -> Result<(), AuthError> {
-        *self.kept.lock().await = None;
-        self.ask(Question::ClearTokens, "null".to_owned())
+        *self.cached.lock().await = None;
+        self.ask(ClientRequest::ClearTokens, "null".to_owned())
             .await
             .map(drop)
     }

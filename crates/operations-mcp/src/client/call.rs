@@ -1,5 +1,6 @@
-//! A call: what becomes of it when the server ends in the middle, and when it answers with a question.
+//! A call: what becomes of it when the server ends in the middle, and when it answers with a request for input.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -14,13 +15,14 @@ use super::Client;
 use super::connection::{Connection, Request};
 use super::input_required::{self, Incomplete};
 use super::requests::{OnProgress, Patience};
+use super::spill::SpillSlot;
 use super::task::{self, Task};
-use crate::error::{Delivery, Failure};
-use crate::transport::{SpillSlot, message};
+use crate::error::{About, Delivery, Failure};
+use crate::transport::message;
 
 /// How often a call is sent again that met the end of its server.
 const REPEATS: usize = 2;
-/// How often a server may come back with another question.
+/// How often a server may come back with another request for input.
 const ROUNDS: usize = 10;
 /// How long we wait before we ask a server again that only wanted to be asked again.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -30,9 +32,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub struct CallOptions {
     /// In place of the server's own.
     pub timeout: Option<Duration>,
-    /// How long anybody waits for it, whatever the time limit is and whether there is progress or not.
+    /// How long its caller waits, whatever the time limit is and whether there is progress or not.
     pub deadline: Option<Duration>,
-    /// Whether progress starts the time anew; the server's own setting when there is none.
+    /// Whether progress starts the time anew; by default the server's own setting.
     pub reset_timeout_on_progress: Option<bool>,
     /// Receives progress as JSON.
     pub on_progress: Option<OnProgress>,
@@ -51,8 +53,12 @@ pub(crate) struct Call {
     repeats: usize,
     pub(super) patience: Patience,
     pub(super) on_progress: Option<OnProgress>,
+    /// Where a large result goes.
+    slot: Option<Arc<SpillSlot>>,
     /// Whether the server may have carried it out, be it at an earlier attempt.
     may_have_executed: bool,
+    /// Whether its tool was in the list when the call was made.
+    pub(super) was_listed: bool,
 }
 
 impl Call {
@@ -62,7 +68,7 @@ impl Call {
     }
 
     /// An error of an attempt as the error of the call: never more hopeful than what is known of earlier attempts.
-    fn told(&self, mut error: CallError) -> CallError {
+    fn call_error(&self, mut error: CallError) -> CallError {
         if self.may_have_executed
             && let Some(Value::Object(details)) = &mut error.details
             && let Some(delivery) = details.get_mut("delivery")
@@ -76,13 +82,18 @@ impl Call {
         error
     }
 
+    fn is_worth_a_file(&self, result: &str) -> bool {
+        let slot = self.slot.as_ref();
+        slot.is_some_and(|slot| result.len() > slot.over())
+    }
+
     /// What is to be sent now.
     fn next_request(&self) -> Arc<Request> {
         Arc::clone(self.round.as_ref().unwrap_or(&self.request))
     }
 }
 
-/// A call that is under way without anybody waiting for it in a task.
+/// A running call that no task awaits.
 pub struct Started {
     connection: Weak<Connection>,
     request: Option<u64>,
@@ -117,7 +128,6 @@ fn members_of(trace: &str) -> String {
 
 impl Client {
     pub(crate) fn prepare(&self, mut request: Request, options: CallOptions) -> Call {
-        request.slot = options.slot;
         if let Some(trace) = &options.trace {
             request.meta = members_of(trace);
         }
@@ -138,7 +148,9 @@ impl Client {
                     .unwrap_or(config.reset_timeout_on_progress),
             },
             on_progress: options.on_progress,
+            slot: options.slot,
             may_have_executed: false,
+            was_listed: false,
         }
     }
 
@@ -150,7 +162,9 @@ impl Client {
     ) -> Result<String, CallError> {
         loop {
             let connection = self.connected(call.patience.limit, cancel).await;
-            let connection = connection.map_err(|error| call.told(error))?;
+            let connection = connection.map_err(|error| call.call_error(error))?;
+            self.refuse_removed(&call)
+                .map_err(|error| call.call_error(error))?;
             let progress = call.on_progress.clone();
             let outcome = connection
                 .request(&call.next_request(), call.patience, progress, cancel)
@@ -175,8 +189,8 @@ impl Client {
         let server = Arc::clone(self);
         let Some(connection) = self.live() else {
             let token = cancel.clone();
-            self.runtime
-                .spawn(async move { done(server.call(call, &token).await) });
+            let calling = async move { done(server.call(call, &token).await) };
+            self.tasks.spawn_on(calling, &self.runtime);
             return Started {
                 connection: Weak::new(),
                 request: None,
@@ -185,22 +199,23 @@ impl Client {
         };
         let (request, patience, progress) =
             (call.next_request(), call.patience, call.on_progress.clone());
-        let (token, way) = (cancel.clone(), Arc::clone(&connection));
+        let (token, used) = (cancel.clone(), Arc::clone(&connection));
         let ended = Box::new(move |outcome: Result<String, Failure>| match outcome {
-            Ok(result) if is_plain(&result) => {
+            Ok(result) if is_plain(&result) && !call.is_worth_a_file(&result) => {
                 server.is_well();
                 done(Ok(result));
             }
             outcome => {
-                let runtime = server.runtime.clone();
-                runtime.spawn(async move {
-                    let end = server.attempted(&mut call, &way, outcome, &token).await;
-                    drop(way);
+                let (tasks, runtime) = (server.tasks.clone(), server.runtime.clone());
+                let ending = async move {
+                    let end = server.attempted(&mut call, &used, outcome, &token).await;
+                    drop(used);
                     match end {
                         Some(end) => done(end),
                         None => done(server.call(call, &token).await),
                     }
-                });
+                };
+                tasks.spawn_on(ending, &runtime);
             }
         });
         let request = match connection.start(&request, patience, progress, ended) {
@@ -229,11 +244,12 @@ impl Client {
         let next = match outcome {
             Ok(result) => {
                 self.is_well();
-                if is_plain(&result) {
-                    return Some(Ok(result));
-                }
-                let answered = Box::pin(self.answer_back(call, connection, result, cancel));
-                answered.await.unwrap_or_else(Next::Failed)
+                let answered = if is_plain(&result) {
+                    Ok(Next::Finished(result))
+                } else {
+                    Box::pin(self.answer_back(call, connection, result, cancel)).await
+                };
+                answered.unwrap_or_else(Next::Failed)
             }
             Err(failure) if self.may_repeat(&failure, call) => {
                 call.repeats += 1;
@@ -243,14 +259,40 @@ impl Client {
             }
             Err(failure) => Next::Failed(failure),
         };
-        match next {
-            Next::Finished(result) => Some(Ok(result)),
-            Next::Again => None,
-            Next::Failed(failure) => {
-                let told = Box::pin(self.told(connection, call.tool(), failure));
-                Some(Err(call.told(told.await)))
+        let end = match next {
+            Next::Finished(result) => match &call.slot {
+                Some(slot) if call.is_worth_a_file(&result) => {
+                    let parses = self.config().parses_json_text;
+                    let spilled = Box::pin(slot.spill(result, parses)).await;
+                    spilled.map_err(|error| Failure::Spill(Box::new(error)))
+                }
+                _ => Ok(result),
+            },
+            Next::Again => return None,
+            Next::Failed(failure) => Err(failure),
+        };
+        Some(match end {
+            Ok(result) => Ok(result),
+            Err(failure) => {
+                let error = Box::pin(self.error_for(connection, call.tool(), failure));
+                Err(call.call_error(error.await))
             }
+        })
+    }
+
+    /// The server may have been started for this call, and have another list than before.
+    fn refuse_removed(&self, call: &Call) -> Result<(), CallError> {
+        let Some(tool) = call.tool().filter(|_| call.was_listed) else {
+            return Ok(());
+        };
+        if self.seen().names.contains_key(tool) {
+            return Ok(());
         }
+        let what =
+            "the server no longer has this tool: its list has changed. The call was not sent";
+        let about = About::tool(self.config(), tool);
+        let (code, reason) = (Code::OperationNotFound, "tool-removed");
+        Err(about.error(code, reason, Delivery::None, what))
     }
 
     /// Whether a call that met its server's end may be sent to the next one: if it never left us, or if
@@ -273,7 +315,7 @@ impl Client {
             || (matches!(failure, Failure::Lost { .. }) && is_harmless())
     }
 
-    /// Sees to a result that may be a question: if it is, answers it, and has the call sent again with the answers.
+    /// Sees to a result that may be a request for input: if it is, answers it, and has the call sent again with the answers.
     async fn answer_back(
         self: &Arc<Self>,
         call: &mut Call,
@@ -316,8 +358,8 @@ impl Client {
         Ok(Next::Again)
     }
 
-    /// The error that a failure is told as.
-    pub(crate) async fn told(
+    /// The error that a failure becomes.
+    pub(crate) async fn error_for(
         &self,
         connection: &Connection,
         tool: Option<&str>,
@@ -328,12 +370,17 @@ impl Client {
         // A refusal or a time limit says it all; words from long ago would only confuse.
         if matches!(
             failure,
-            Failure::Refused(_) | Failure::Aborted | Failure::TooLarge(_)
+            Failure::Refused(_) | Failure::Aborted | Failure::TooLarge(_) | Failure::Spill(_)
         ) {
             about.stderr.clear();
         }
+        let is_unauthorized = matches!(failure, Failure::NotAuthorized { .. });
         let error = about.failure(failure);
         self.seen().last_error = serde_json::to_value(&error).ok();
+        if is_unauthorized {
+            self.is_unauthorized.store(true, Ordering::Release);
+            self.announce();
+        }
         error
     }
 
@@ -358,7 +405,7 @@ impl Client {
         cancel: &CancellationToken,
     ) -> Result<Arc<Connection>, CallError> {
         let server = Arc::clone(self);
-        let connecting = tokio::spawn(async move { server.connection().await });
+        let connecting = self.tasks.spawn(async move { server.connection().await });
         tokio::select! {
             biased;
             connected = connecting => match connected {
@@ -374,14 +421,14 @@ impl Client {
             }
             () = sleep(limit) => {
                 let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-                let what = format!("it was not connected again within {limit} ms; the call was not sent");
+                let what = format!("it was not connected within {limit} ms; the call was not sent");
                 Err(self.not_sent(Code::Timeout, "timeout", &what))
             }
         }
     }
 }
 
-/// Whether a result is certainly no question and no task, and can be handed on as it is. Almost every one is.
+/// Whether a result is certainly no request for input and no task, and can be handed on as it is. Almost every one is.
 fn is_plain(result: &str) -> bool {
     !result.contains(input_required::MARK) && !result.contains(task::MARK) && !is_too_deep(result)
 }
@@ -391,7 +438,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_result_that_mentions_the_mark_is_no_question() {
+    fn a_result_that_mentions_the_mark_is_no_request_for_input() {
         for plain in [
             r#"{"content":[{"type":"text","text":"input_required"}]}"#,
             r#"{"resultType":"complete","content":["input_required"]}"#,
@@ -412,19 +459,25 @@ mod tests {
             repeats: 0,
             patience: Patience::of(PAUSE),
             on_progress: None,
+            slot: None,
             may_have_executed: false,
+            was_listed: false,
         };
-        let told = |call: &Call, delivery: Delivery| {
+        let outcome = |call: &Call, delivery: Delivery| {
             let error = CallError::failed("x");
-            let error = call.told(error.with_details(json!({ "delivery": delivery.as_str() })));
+            let error =
+                call.call_error(error.with_details(json!({ "delivery": delivery.as_str() })));
             (error.details.unwrap()["delivery"].clone(), error.message)
         };
-        assert_eq!(told(&call, Delivery::None), (json!("none"), "x".to_owned()));
+        assert_eq!(
+            outcome(&call, Delivery::None),
+            (json!("none"), "x".to_owned())
+        );
         call.may_have_executed = true;
-        let (delivery, message) = told(&call, Delivery::None);
+        let (delivery, message) = outcome(&call, Delivery::None);
         assert_eq!(delivery, "unknown");
         assert!(message.ends_with("An earlier attempt may have been carried out"));
-        assert_eq!(told(&call, Delivery::Done).0, "done");
-        assert_eq!(told(&call, Delivery::Unknown).0, "unknown");
+        assert_eq!(outcome(&call, Delivery::Done).0, "done");
+        assert_eq!(outcome(&call, Delivery::Unknown).0, "unknown");
     }
 }

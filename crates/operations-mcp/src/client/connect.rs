@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 use super::Client;
 use super::connection::{Connection, LAST_WORDS, POST_MORTEM};
 use super::conversation::Conversation;
-use super::handshake;
-use crate::config::{Stdio, Target};
-use crate::error::{About, Delivery, NotConnected};
+use super::handshake::{self, First};
+use crate::config::{Http, HttpKind, Stdio, Target};
+use crate::error::{About, Delivery, Failure, NotConnected};
 use crate::process::{self, ServerProcess};
 use crate::transport::Transport;
 use crate::transport::http::HttpTransport;
@@ -46,7 +46,6 @@ pub(crate) async fn open(client: &Client) -> Result<Connection, CallError> {
     let opening = Opening {
         client,
         process: process.clone(),
-        conversation: Arc::new(client.conversation()),
         phase: Phase::default(),
         discover,
     };
@@ -75,7 +74,7 @@ pub(crate) async fn open(client: &Client) -> Result<Connection, CallError> {
 
 fn start(client: &Client, how: &Stdio) -> Result<process::Started, CallError> {
     let config = client.config();
-    process::start(config, how, client.logger()).map_err(|error| {
+    process::start(config, how, client.logger(), &client.tasks).map_err(|error| {
         // Each system has an error of its own for a folder that is not there; Windows' does not even say "not found".
         let why = match &how.cwd {
             Some(cwd) if !std::path::Path::new(cwd).exists() => {
@@ -109,14 +108,13 @@ impl Phase {
 struct Opening<'a> {
     client: &'a Client,
     process: Option<Arc<ServerProcess>>,
-    conversation: Arc<Conversation>,
     phase: Phase,
     discover: Option<Duration>,
 }
 
 impl Opening<'_> {
     fn phase(&self) -> &'static str {
-        if self.client.is_asking_user() {
+        if self.client.is_authorizing() {
             return "the user's permission";
         }
         *locked(&self.phase.0)
@@ -126,31 +124,71 @@ impl Opening<'_> {
         &self,
         streams: Option<(ChildStdin, ChildStdout)>,
     ) -> Result<Connection, NotConnected> {
-        let config = self.client.config();
-        let conversation = Arc::clone(&self.conversation);
-        let transport: Arc<dyn Transport> = match (&config.target, streams) {
-            (Target::Http(endpoint), _) => {
-                let authorization = self.client.authorization();
-                HttpTransport::new(endpoint, authorization, conversation)?
-            }
+        let agreed = match (&self.client.config().target, streams) {
+            (Target::Http(endpoint), _) => self.over_http(endpoint).await?,
             (Target::Stdio(_), Some((stdin, stdout))) => {
-                StdioTransport::new(stdin, stdout, conversation)
+                let conversation = Arc::new(self.client.conversation());
+                let transport = StdioTransport::new(stdin, stdout, Arc::clone(&conversation));
+                let first = First::Discover(self.discover);
+                self.agree(conversation, transport, first).await
             }
             (Target::Stdio(_), None) => return Err(NotConnected::new("its streams are missing")),
         };
-        let conversation = Arc::clone(&self.conversation);
-        let mut connection = Connection::new(conversation, transport, self.process.clone());
-        let located = |failed: NotConnected| match &config.target {
-            Target::Http(endpoint) => failed.at(&endpoint.url),
-            Target::Stdio(_) => failed,
-        };
-        self.phase.set("the answer to the first message");
-        handshake::agree(&mut connection, self.discover)
-            .await
-            .map_err(|failure| located(failure.into()))?;
+        let mut connection = agreed.map_err(|failure| self.located(failure))?;
         self.phase.set("the list of tools");
         let tools = connection.tools(&CancellationToken::new()).await;
-        connection.tools = tools.map_err(|failure| located(failure.into()))?;
+        connection.tools = tools.map_err(|failure| self.located(failure))?;
         Ok(connection)
+    }
+
+    fn located(&self, failure: Failure) -> NotConnected {
+        match &self.client.config().target {
+            Target::Http(endpoint) => NotConnected::from(failure).at(&endpoint.url),
+            Target::Stdio(_) => failure.into(),
+        }
+    }
+
+    async fn agree(
+        &self,
+        conversation: Arc<Conversation>,
+        transport: Arc<dyn Transport>,
+        first: First,
+    ) -> Result<Connection, Failure> {
+        let mut connection = Connection::new(conversation, transport, self.process.clone());
+        self.phase.set("the answer to the first message");
+        handshake::agree(&mut connection, first).await?;
+        Ok(connection)
+    }
+
+    /// Over streamable HTTP, or, with a server that does not know that, over HTTP+SSE.
+    async fn over_http(&self, at: &Http) -> Result<Result<Connection, Failure>, NotConnected> {
+        let transport = || {
+            let conversation = Arc::new(self.client.conversation());
+            let authorization = self.client.authorization();
+            HttpTransport::new(at, authorization, Arc::clone(&conversation))
+                .map(|transport| (conversation, transport))
+        };
+        let mut failed = None;
+        if at.kind != HttpKind::Sse {
+            let (conversation, transport) = transport()?;
+            let first = First::Discover(self.discover);
+            match self.agree(conversation, transport, first).await {
+                Err(failure) if at.kind == HttpKind::Either && failure.is_other_protocol() => {
+                    failed = Some(failure);
+                }
+                agreed => return Ok(agreed),
+            }
+        }
+        let (conversation, transport) = transport()?;
+        self.phase.set("the stream of events");
+        let opened = match transport.open_stream().await {
+            Ok(()) => self.agree(conversation, transport, First::Initialize).await,
+            Err(failure) => {
+                transport.close().await;
+                Err(failure)
+            }
+        };
+        // What a server says that knows neither is about the newer one.
+        Ok(opened.map_err(|failure| failed.unwrap_or(failure)))
     }
 }

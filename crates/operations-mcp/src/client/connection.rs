@@ -17,13 +17,13 @@ use super::requests::{Done, OnProgress, Patience, watch_deadlines};
 use crate::config::ServerConfig;
 use crate::error::{About, Failure};
 use crate::process::ServerProcess;
-use crate::transport::{Kind, Outgoing, SpillSlot, Transport, message};
+use crate::transport::{Kind, Outgoing, Transport, message};
 
 /// How long the end of a process is awaited for the sake of a better message.
 pub(crate) const POST_MORTEM: Duration = Duration::from_secs(2);
 /// How long its last words are.
 pub(crate) const LAST_WORDS: Duration = Duration::from_millis(300);
-/// Pauses before a server is asked again to tell about changes.
+/// Pauses before subscribing again to changes.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// As good as for ever.
@@ -37,8 +37,6 @@ pub(crate) struct Request {
     pub(crate) name: Option<Arc<str>>,
     /// The members of its parameters, as JSON.
     pub(crate) params: String,
-    /// Where a large result goes.
-    pub(crate) slot: Option<Arc<SpillSlot>>,
     /// The members of its `_meta` that are its own, as JSON.
     pub(crate) meta: String,
 }
@@ -49,7 +47,6 @@ impl Request {
             method,
             name: None,
             params: String::new(),
-            slot: None,
             meta: String::new(),
         }
     }
@@ -64,6 +61,7 @@ pub(crate) struct Connection {
     /// The members of the `_meta` that every request carries.
     pub(super) meta: String,
     pub(crate) tools: Tools,
+    pub(crate) since: Instant,
     close: CancellationToken,
     gone: CancellationToken,
 }
@@ -81,6 +79,7 @@ impl Connection {
             facts: Facts::default(),
             meta: String::new(),
             tools: Tools::default(),
+            since: Instant::now(),
             close: CancellationToken::new(),
             gone: CancellationToken::new(),
         };
@@ -109,9 +108,6 @@ impl Connection {
         let wants_progress = on_progress.is_some() || patience.reset_on_progress;
         let requests = &self.conversation.requests;
         let id = requests.begin(patience, on_progress, done)?;
-        if let Some(slot) = &request.slot {
-            requests.offer_file(id, slot);
-        }
         let mut meta = Cow::Borrowed(self.meta.as_str());
         add_members(&mut meta, &request.meta);
         let token = wants_progress.then(|| format!(r#""progressToken":{id}"#));
@@ -126,7 +122,7 @@ impl Connection {
         Ok(id)
     }
 
-    /// Nobody waits for the answer any more: `failure` is what whoever did is told, and the server is told too.
+    /// The answer is not needed any more: its waiter gets `failure`, and the server is notified.
     pub(crate) fn withdraw(&self, id: u64, failure: Failure) {
         let reason = match failure {
             Failure::Timeout(_) => "the time limit of the client passed",
@@ -134,7 +130,7 @@ impl Connection {
         };
         // What was answered in the meantime needs no notice.
         if self.conversation.requests.settle(id, Err(failure)) {
-            tell_withdrawal(&self.transport, id, reason);
+            notify_cancelled(&self.transport, id, reason);
         }
     }
 
@@ -149,30 +145,30 @@ impl Connection {
         if cancel.is_cancelled() {
             return Err(Failure::Aborted);
         }
-        let (done, mut told) = awaited();
+        let (done, mut ended) = awaited();
         let Ok(id) = self.start(request, patience, on_progress, done) else {
             return Err(Failure::Lost { sent: false });
         };
         tokio::select! {
             biased;
-            outcome = &mut told => return outcome.unwrap_or(Err(Failure::Lost { sent: true })),
+            outcome = &mut ended => return outcome.unwrap_or(Err(Failure::Lost { sent: true })),
             () = cancel.cancelled() => self.withdraw(id, Failure::Aborted),
         }
-        told.await.unwrap_or(Err(Failure::Aborted))
+        ended.await.unwrap_or(Err(Failure::Aborted))
     }
 
     /// The same, for a question that a server may well ignore: nothing, if there is no answer in time, and the server
-    /// is not told.
+    /// is not notified.
     pub(crate) async fn request_within(
         &self,
         request: &Request,
         limit: Duration,
     ) -> Option<Result<String, Failure>> {
-        let (done, told) = awaited();
+        let (done, ended) = awaited();
         let Ok(id) = self.start(request, Patience::of(FOR_EVER), None, done) else {
             return Some(Err(Failure::Lost { sent: false }));
         };
-        if let Ok(answer) = tokio::time::timeout(limit, told).await {
+        if let Ok(answer) = tokio::time::timeout(limit, ended).await {
             return Some(answer.unwrap_or(Err(Failure::Lost { sent: true })));
         }
         self.conversation.requests.give_up_on(id);
@@ -181,26 +177,27 @@ impl Connection {
 
     /// Sees to the deadlines, and to the end: the goodbye, then the process.
     fn watch(&self) {
+        let tasks = &self.conversation.tasks;
         let (close, gone) = (self.close.clone(), self.gone.clone());
-        let transport = Arc::clone(&self.transport);
         let process = self.process.clone();
         let lost = self.conversation.lost.clone();
         let requests = Arc::clone(&self.conversation.requests);
-        let way = Arc::clone(&self.transport);
-        tokio::spawn(watch_deadlines(requests, move |id| {
-            tell_withdrawal(&way, id, "the time limit of the client passed");
+        let transport = Arc::clone(&self.transport);
+        tasks.spawn(watch_deadlines(requests, move |id| {
+            notify_cancelled(&transport, id, "the time limit of the client passed");
         }));
-        tokio::spawn(async move {
+        let transport = Arc::clone(&self.transport);
+        tasks.spawn(async move {
             if let Some(process) = process {
                 tokio::select! {
                     () = lost.cancelled() => {}
                     () = close.cancelled() => {}
                 }
-                process.look();
+                process.scan();
                 transport.close().await;
                 process.end().await;
             } else {
-                // What is under way over HTTP comes to its own end, whatever becomes of the session.
+                // What is in flight over HTTP comes to its own end, whatever becomes of the session.
                 close.cancelled().await;
                 transport.close().await;
             }
@@ -208,7 +205,7 @@ impl Connection {
         });
     }
 
-    /// Servers of the stateless revision tell about changes only to those who ask for it. Asks until it is of no
+    /// Servers of the stateless revision announce changes only to subscribers. Subscribes until it is of no
     /// use any more.
     pub(crate) async fn listen(connection: Weak<Self>) {
         let mut request = Request::new("subscriptions/listen");
@@ -227,7 +224,7 @@ impl Connection {
                 alive.conversation.lost.clone(),
                 Arc::clone(&alive.conversation.tools_changed),
             );
-            let (done, told) = awaited();
+            let (done, ended) = awaited();
             let begun = Instant::now();
             let started = alive.start(&request, Patience::of(FOR_EVER), None, done);
             // Listening holds no connection.
@@ -235,7 +232,7 @@ impl Connection {
             if started.is_err() {
                 return;
             }
-            match told.await {
+            match ended.await {
                 Err(_) | Ok(Err(Failure::Refused(_) | Failure::Lost { .. })) => return,
                 Ok(_) => {}
             }
@@ -249,7 +246,7 @@ impl Connection {
                 () = sleep(pause) => {}
                 () = lost.cancelled() => return,
             }
-            // Nobody has told us what changed in between.
+            // There were no notifications about what changed in between.
             changed.notify_one();
         }
     }
@@ -310,7 +307,7 @@ impl Drop for Connection {
     }
 }
 
-fn tell_withdrawal(transport: &Arc<dyn Transport>, id: u64, reason: &str) {
+fn notify_cancelled(transport: &Arc<dyn Transport>, id: u64, reason: &str) {
     if transport.withdraw(id) {
         let method = "notifications/cancelled";
         let params = format!(r#""requestId":{id},"reason":"{reason}""#);
@@ -332,12 +329,12 @@ fn add_members<'a>(all: &mut Cow<'a, str>, more: &'a str) {
     }
 }
 
-/// Where the end of a request is told, and where it is heard.
+/// The callback for the end of a request, and the receiver that it completes.
 fn awaited() -> (Done, oneshot::Receiver<Result<String, Failure>>) {
-    let (tell, told) = oneshot::channel();
+    let (sender, ended) = oneshot::channel();
     let done = Box::new(move |outcome| {
-        // Whoever waited may have gone.
-        let _ = tell.send(outcome);
+        // The receiver may have been dropped.
+        let _ = sender.send(outcome);
     });
-    (done, told)
+    (done, ended)
 }

@@ -9,9 +9,10 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use super::questions::Questions;
 use super::requests::Requests;
+use super::server_requests::ServerRequests;
 use crate::config::ServerConfig;
 use crate::error::Failure;
 use crate::transport::Transport;
@@ -28,9 +29,11 @@ const LOGGED_WORDS: usize = 2 * 1024;
 pub(crate) struct Conversation {
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) requests: Arc<Requests>,
-    pub(crate) questions: Arc<Questions>,
-    /// Told when the server says that its tools have changed.
+    pub(crate) server_requests: Arc<ServerRequests>,
+    /// Notified when the server says that its tools have changed.
     pub(crate) tools_changed: Arc<Notify>,
+    /// The client's: what runs for this connection too.
+    pub(crate) tasks: TaskTracker,
     /// Cancelled when nothing can be asked any more.
     pub(crate) lost: CancellationToken,
     /// Whether the server speaks the stateless revision.
@@ -40,13 +43,18 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    pub(crate) fn new(questions: Arc<Questions>, tools_changed: Arc<Notify>) -> Self {
+    pub(crate) fn new(
+        server_requests: Arc<ServerRequests>,
+        tools_changed: Arc<Notify>,
+        tasks: TaskTracker,
+    ) -> Self {
         Self {
-            config: Arc::clone(&questions.config),
-            logger: questions.logger.clone(),
+            config: Arc::clone(&server_requests.config),
+            logger: server_requests.logger.clone(),
             requests: Arc::default(),
-            questions,
+            server_requests,
             tools_changed,
+            tasks,
             lost: CancellationToken::new(),
             is_stateless: AtomicBool::new(false),
             odd_lines: AtomicUsize::new(0),
@@ -63,15 +71,27 @@ impl Conversation {
                     heard = true;
                     self.take(&message, transport);
                 }
-                None => self.note_odd_line(text),
+                None => self.take_malformed(text),
             }
         }
         heard
     }
 
+    /// A message that cannot be read. If it is the answer to a request, there will be no other one.
+    fn take_malformed(&self, text: &str) {
+        if text.trim_start().starts_with('{') && !text.contains("\"method\"") {
+            let number = message::number_at_edge(text, text);
+            if let Some(id) = number.or_else(|| message::number_at_edge(text, "}")) {
+                let reason = "its answer is not JSON, or no message of JSON-RPC 2.0".to_owned();
+                self.requests.settle(id, Err(Failure::Odd(reason)));
+            }
+        }
+        self.note_odd_line(text);
+    }
+
     fn take(&self, message: &Message<'_>, transport: &Arc<dyn Transport>) {
         match (message.method.as_deref(), message.id) {
-            (Some(method), Some(id)) => self.question(method, id.get(), message, transport),
+            (Some(method), Some(id)) => self.server_request(method, id.get(), message, transport),
             (Some(method), None) => self.notification(method, message),
             (None, _) => self.answer(message),
         }
@@ -94,7 +114,7 @@ impl Conversation {
         }
     }
 
-    fn question(
+    fn server_request(
         &self,
         method: &str,
         id: &str,
@@ -106,8 +126,8 @@ impl Conversation {
             && method != "ping"
             && self.requests.is_empty();
         let params = message.params.map(RawValue::get);
-        self.questions
-            .take(method, id, params, is_out_of_turn, transport);
+        self.server_requests
+            .take(self, method, id, params, is_out_of_turn, transport);
     }
 
     fn notification(&self, method: &str, message: &Message<'_>) {
@@ -118,13 +138,13 @@ impl Conversation {
                     self.requests.progress(token, params);
                 }
             }
-            // The list that we have when a subscription begins is older. Nobody tells us what changed in between.
+            // The list that we have when a subscription begins is older. There are no notifications about what changed in between.
             (
                 "notifications/tools/list_changed" | "notifications/subscriptions/acknowledged",
                 _,
             ) => self.tools_changed.notify_one(),
             ("notifications/message", Some(params)) => self.log_words(params),
-            ("notifications/cancelled", Some(params)) => self.questions.withdrawn(params),
+            ("notifications/cancelled", Some(params)) => self.server_requests.withdrawn(params),
             _ => {}
         }
     }

@@ -11,8 +11,7 @@ use operations_core::json::Document;
 use operations_core::registry::{Context, Handler, Outcome, Produced};
 use operations_spill::SpillStore;
 
-use super::{CallOptions, Client, result};
-use crate::transport::SpillSlot;
+use super::{CallOptions, Client, SpillSlot, result};
 
 /// One tool of a server.
 #[derive(Clone)]
@@ -61,13 +60,15 @@ impl Handler for ToolHandler {
     }
 
     fn subscribe(&self, input: Option<Document>, context: Context) -> BoxStream<'static, Outcome> {
-        // No tool is a subscription. One that somebody registers as such has one result.
+        // No tool is a subscription. One that is registered as such has one result.
         stream::once(self.call(input, context)).boxed()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::TryFutureExt;
+    use operations_core::envelope::ResponseEnvelope;
     use operations_core::error::{CallError, InfrastructureErrorCode as Code};
     use operations_core::log::Logger;
     use operations_core::registry::{
@@ -115,7 +116,7 @@ mod tests {
     fn answer(client: &Arc<Client>, call: Call) -> BoxFuture<'static, Result<String, CallError>> {
         match registry(client).route(call) {
             Route::Here(served) => match served.answer() {
-                Answer::One(answer) => answer,
+                Answer::One(answer) => answer.map_ok(ResponseEnvelope::into_text).boxed(),
                 Answer::Many(_) => panic!("a stream"),
             },
             Route::Host => panic!("the host"),
@@ -156,11 +157,14 @@ mod tests {
     #[tokio::test]
     async fn a_tool_that_fails_says_so_in_an_envelope_or_an_error() {
         let failed = r#"{"content":[{"type":"text","text":"no"}],"isError":true}"#;
-        let told = envelope(Scripted::answering(failed), json!({}))
+        let envelope_json = envelope(Scripted::answering(failed), json!({}))
             .await
             .unwrap();
-        assert_eq!(told["meta"]["isError"], true);
-        assert_eq!(told["data"], json!([{ "type": "text", "text": "no" }]));
+        assert_eq!(envelope_json["meta"]["isError"], true);
+        assert_eq!(
+            envelope_json["data"],
+            json!([{ "type": "text", "text": "no" }])
+        );
         let settings = json!({ "throwsToolErrors": true });
         let error = envelope(Scripted::answering(failed), settings)
             .await

@@ -38,7 +38,7 @@ impl Facts {
         self.version == STATELESS
     }
 
-    /// Whether it tells when its tools change.
+    /// Whether it announces changes of its tools.
     pub(crate) fn announces_tools(&self) -> bool {
         self.capabilities.pointer("/tools/listChanged") == Some(&Value::Bool(true))
     }
@@ -46,7 +46,7 @@ impl Facts {
 
 /// What we say about ourselves with each request of the stateless revision: the members of a `_meta`.
 fn about_us(connection: &Connection) -> String {
-    let capabilities = connection.conversation.questions.capabilities(true);
+    let capabilities = connection.conversation.server_requests.capabilities(true);
     format!(
         r#""io.modelcontextprotocol/protocolVersion":"{STATELESS}","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{capabilities}"#,
         us()
@@ -57,13 +57,21 @@ fn us() -> Value {
     json!({ "name": "@alkdev/operations", "version": env!("CARGO_PKG_VERSION") })
 }
 
-/// Agrees with the server. `patience` bounds how long it may ponder the first question.
-pub(crate) async fn agree(
-    connection: &mut Connection,
-    patience: Option<Duration>,
-) -> Result<(), Failure> {
+/// Which question comes first.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum First {
+    /// `server/discover`; how long the server may ponder it.
+    Discover(Option<Duration>),
+    /// `initialize`, because the server is older than the other.
+    Initialize,
+}
+
+/// Agrees with the server.
+pub(crate) async fn agree(connection: &mut Connection, first: First) -> Result<(), Failure> {
     let transport = connection.transport.clone();
-    if discover(connection, patience).await? {
+    if let First::Discover(patience) = first
+        && discover(connection, patience).await?
+    {
         return transport.agreed(STATELESS, None).await;
     }
     match initialize(connection).await {
@@ -87,7 +95,7 @@ pub(crate) async fn agree(
     transport.agreed(&version, Some(initialized)).await
 }
 
-/// Whether a server that refuses to be greeted told us that it speaks the stateless revision.
+/// Whether a server that refuses `initialize` says that it speaks the stateless revision.
 fn speaks_stateless(connection: &Connection, refusal: &message::RpcError) -> bool {
     (refusal.code == OTHER_REVISION && names_ours(refusal.data.as_ref()))
         || connection.conversation.requests.answered_late()
@@ -193,7 +201,7 @@ async fn initialize(connection: &Connection) -> Result<Facts, Failure> {
         server_info: Value,
         instructions: Option<String>,
     }
-    let capabilities = connection.conversation.questions.capabilities(false);
+    let capabilities = connection.conversation.server_requests.capabilities(false);
     let mut request = Request::new("initialize");
     request.params = format!(
         r#""protocolVersion":"{WITH_HANDSHAKE}","capabilities":{capabilities},"clientInfo":{}"#,

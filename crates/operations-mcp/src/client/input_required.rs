@@ -1,4 +1,4 @@
-//! A result that is a question: a server of 2026-07-28 asks by its answer, and is called again with ours.
+//! A result that is a request for input: a server of 2026-07-28 answers with it, and is called again with our response.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use super::connection::Connection;
 use crate::error::Failure;
 use crate::transport::message;
 
-/// What every question has, and hardly a result that is none.
+/// A member that every request for input has, and hardly any other result.
 pub(super) const MARK: &str = "input_required";
 
-/// A result that is a question.
+/// A result that is a request for input.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Incomplete<'a> {
@@ -33,15 +33,15 @@ pub(super) struct InputRequest<'a> {
 impl InputRequest<'_> {
     /// Our answer, as JSON.
     pub(super) async fn answer(&self, connection: &Connection) -> Result<String, Failure> {
-        let questions = &connection.conversation.questions;
+        let server_requests = &connection.conversation.server_requests;
         let params = self.params.map(RawValue::get);
-        let answer = questions.answer(&self.method, params).await;
+        let answer = server_requests.answer(&self.method, params).await;
         answer.map_err(Failure::Refused)
     }
 }
 
 impl<'a> Incomplete<'a> {
-    /// The question in a result, if it is one.
+    /// The request for input in a result, if it is one.
     pub(super) fn read(result: &'a str) -> Option<Self> {
         let read: Self = serde_json::from_str(result).ok()?;
         (read.result_type == MARK).then_some(read)

@@ -7,8 +7,8 @@ use std::time::Duration;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::lock::locked;
 use operations_core::log::{Level, Logger};
-use serde_json::{Value, json};
-use tokio::time::{Instant, sleep, sleep_until};
+use serde_json::json;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
@@ -22,6 +22,8 @@ use crate::error::{About, Delivery};
 /// The first pause before a server that failed is tried again; it doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// A process that lived for so long had no reason in its start to end.
+const LONG_LIFE: Duration = Duration::from_secs(60);
 /// A call waits for a pause that is as short as this; otherwise it fails at once.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Changes of the tool list that follow each other closely are read as one.
@@ -29,28 +31,31 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// The list is read at most once in this time, which doubles while the server goes on changing it.
 const FIRST_REST: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_secs(60);
+/// How long a close waits for tasks, once the connection is gone.
+const LAST_TASKS: Duration = Duration::from_secs(10);
 
 impl Client {
     /// What is about to be said on a new connection.
     pub(crate) fn conversation(&self) -> Conversation {
-        let questions = Arc::clone(&self.questions);
-        Conversation::new(questions, Arc::clone(&self.tools_changed))
+        let server_requests = Arc::clone(&self.server_requests);
+        let changed = Arc::clone(&self.tools_changed);
+        Conversation::new(server_requests, changed, self.tasks.clone())
     }
 
     pub(crate) fn authorization(&self) -> Option<Arc<Authorization>> {
         self.authorization.clone()
     }
 
-    pub(crate) fn is_asking_user(&self) -> bool {
+    pub(crate) fn is_authorizing(&self) -> bool {
         let authorization = self.authorization.as_ref();
-        authorization.is_some_and(|authorization| authorization.is_asking())
+        authorization.is_some_and(|authorization| authorization.is_authorizing())
     }
 
     pub(crate) fn logger(&self) -> &Logger {
-        &self.questions.logger
+        &self.server_requests.logger
     }
 
-    /// Ends the connection and the process. Returns when both are gone; doing it twice is harmless.
+    /// Ends the connection, the process and every task. Returns when all are gone; doing it twice is harmless.
     pub async fn close(&self) {
         self.closed.cancel();
         let connection = self.current().take();
@@ -60,6 +65,8 @@ impl Client {
         }
         // A connection that was just being made is given up by its maker, who holds the lock.
         drop(self.not_before.lock().await);
+        self.tasks.close();
+        let _ = timeout(LAST_TASKS, self.tasks.wait()).await;
     }
 
     /// Begins to end everything, without waiting for it.
@@ -69,7 +76,7 @@ impl Client {
         drop(self.current().take());
     }
 
-    fn current(&self) -> MutexGuard<'_, Option<Arc<Connection>>> {
+    pub(super) fn current(&self) -> MutexGuard<'_, Option<Arc<Connection>>> {
         locked(&self.current)
     }
 
@@ -78,7 +85,7 @@ impl Client {
     }
 
     pub(crate) fn config(&self) -> &ServerConfig {
-        &self.questions.config
+        &self.server_requests.config
     }
 
     pub(crate) fn live(&self) -> Option<Arc<Connection>> {
@@ -98,11 +105,12 @@ impl Client {
         self.not_sent(Code::ExecutionError, "closed", what)
     }
 
-    /// The connection; a new one if there is none, or if it was lost.
+    /// The connection; a new one if needed.
     pub(crate) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, CallError> {
         if let Some(connection) = self.live() {
             return Ok(connection);
         }
+        let failed_starts = self.seen().failed_starts;
         let mut not_before = self.not_before.lock().await;
         // Another call may have connected while this one waited.
         if let Some(connection) = self.live() {
@@ -110,6 +118,15 @@ impl Client {
         }
         if self.closed.is_cancelled() {
             return Err(self.is_closed());
+        }
+        // One start is for all who waited for it, also where it failed.
+        let failed_start = {
+            let seen = self.seen();
+            let has_failed = seen.failed_starts != failed_starts;
+            seen.failed_start.clone().filter(|_| has_failed)
+        };
+        if let Some(error) = failed_start {
+            return Err(error);
         }
         let before = self.current().take();
         if let Some(before) = &before {
@@ -121,15 +138,19 @@ impl Client {
                 let (code, reason) = (Code::ExecutionError, "connection-lost");
                 return Err(about.error(code, reason, Delivery::None, what));
             }
+            if before.process.is_some() {
+                *not_before = self.after_death(before.since.elapsed());
+            }
         }
         self.pause(*not_before).await?;
         self.seen().connecting = true;
+        self.announce();
         let opened = tokio::select! {
             opened = connect::open(self) => opened,
             () = self.closed.cancelled() => Err(self.is_closed()),
         };
         self.seen().connecting = false;
-        match opened {
+        let connected = match opened {
             Ok(connection) => {
                 let connection = Arc::new(connection);
                 *not_before = None;
@@ -137,11 +158,11 @@ impl Client {
                 Ok(connection)
             }
             Err(error) => {
-                let failures = self.failures.fetch_add(1, Ordering::AcqRel) + 1;
-                let pause = FIRST_PAUSE.saturating_mul(1 << failures.min(10));
-                *not_before = Some(Instant::now() + pause.min(LONGEST_PAUSE));
+                *not_before = Some(self.failed());
                 let mut seen = self.seen();
                 seen.last_error = serde_json::to_value(&error).ok();
+                seen.failed_starts += 1;
+                seen.failed_start = Some(error.clone());
                 if let Some(stderr) = error
                     .details
                     .as_ref()
@@ -154,7 +175,26 @@ impl Client {
                 }
                 Err(error)
             }
+        };
+        self.announce();
+        connected
+    }
+
+    /// Counts a failure. When the server may be tried again.
+    fn failed(&self) -> Instant {
+        let failures = self.failures.fetch_add(1, Ordering::AcqRel) + 1;
+        let pause = FIRST_PAUSE.saturating_mul(1 << failures.min(10));
+        Instant::now() + pause.min(LONGEST_PAUSE)
+    }
+
+    /// When a process may be started again after one that lived for so long. The first that dies early has a successor at once.
+    fn after_death(&self, lived: Duration) -> Option<Instant> {
+        if lived >= LONG_LIFE {
+            self.is_well();
         }
+        let is_first = self.failures.load(Ordering::Acquire) == 0;
+        let not_before = self.failed();
+        (!is_first).then_some(not_before)
     }
 
     /// A server that failed is left alone for a while.
@@ -191,15 +231,17 @@ impl Client {
         };
         self.note_tools(&connection.tools, !is_first);
         self.keep_tools(connection);
-        tokio::spawn(Connection::listen(Arc::downgrade(connection)));
+        self.watch(connection);
+        self.tasks
+            .spawn(Connection::listen(Arc::downgrade(connection)));
         let mut current = self.current();
         if !self.closed.is_cancelled() {
             *current = Some(Arc::clone(connection));
         }
     }
 
-    /// Remembers the tools, and tells if they are others than before.
-    fn note_tools(&self, tools: &Tools, tell: bool) {
+    /// Remembers the tools, and notifies if they have changed.
+    fn note_tools(&self, tools: &Tools, notify: bool) {
         let changed = {
             let mut seen = self.seen();
             let changed = seen.tools.as_ref() != Some(&tools.texts);
@@ -209,9 +251,11 @@ impl Client {
             }
             changed
         };
-        if changed && tell {
+        if changed && notify {
             let members = tools.members();
-            self.questions.host.tools_changed(format!("{{{members}}}"));
+            self.server_requests
+                .callbacks
+                .tools_changed(format!("{{{members}}}"));
         }
     }
 
@@ -232,7 +276,7 @@ impl Client {
         };
         match listed {
             Ok(entries) => Ok(entries),
-            Err(failure) => Err(self.told(&connection, None, failure).await),
+            Err(failure) => Err(self.error_for(&connection, None, failure).await),
         }
     }
 
@@ -247,7 +291,7 @@ impl Client {
         else {
             return;
         };
-        tokio::spawn(async move {
+        self.tasks.spawn(async move {
             let mut rest = FIRST_REST;
             let mut read_at: Option<Instant> = None;
             loop {
@@ -272,6 +316,7 @@ impl Client {
                 };
                 match connection.tools(&lost).await {
                     Ok(tools) => server.note_tools(&tools, true),
+                    Err(_) if lost.is_cancelled() => return,
                     Err(failure) => {
                         let error = About::server(server.config()).failure(failure);
                         let facts = [("server", json!(server.config().name))];
@@ -285,7 +330,7 @@ impl Client {
         });
     }
 
-    fn remember_words(&self, connection: &Connection) {
+    pub(super) fn remember_words(&self, connection: &Connection) {
         if let Some(process) = &connection.process {
             self.seen().stderr = self.config().secrets.hide(&process.stderr.text());
         }
@@ -296,39 +341,66 @@ impl Client {
         if self.failures.load(Ordering::Relaxed) > 0 {
             self.failures.store(0, Ordering::Release);
         }
+        if self.is_unauthorized.load(Ordering::Relaxed) {
+            self.is_unauthorized.store(false, Ordering::Release);
+            self.seen().last_error = None;
+            self.announce();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::CallOptions;
+    use crate::client::scripted::{Scripted, client, scripted};
+
+    async fn assert_nothing_lives_after_close(client: &Client) {
+        assert!(!client.tasks.is_empty());
+        client.close().await;
+        assert!(client.tasks.is_empty());
     }
 
-    /// What is known about the server, as JSON.
-    #[must_use]
-    pub fn status(&self) -> Value {
-        let connection = self.live();
-        let seen = self.seen();
-        let state = if self.closed.is_cancelled() {
-            "closed"
-        } else if connection.is_some() {
-            "connected"
-        } else if seen.connecting {
-            "connecting"
-        } else if self.current().is_some() {
-            "lost"
-        } else {
-            "failed"
-        };
-        let stderr = self
-            .current()
-            .as_ref()
-            .and_then(|connection| connection.process.as_ref())
-            .map_or_else(
-                || seen.stderr.clone(),
-                |process| self.config().secrets.hide(&process.stderr.text()),
-            );
-        json!({
-            "state": state,
-            "tools": seen.names.len(),
-            "lastError": seen.last_error,
-            "stderr": stderr,
-            "pid": connection.as_ref().and_then(|connection| connection.process.as_ref()).map(|process| process.pid),
-            "protocolVersion": connection.as_ref().map(|connection| &connection.facts.version),
-        })
+    #[tokio::test]
+    async fn no_task_outlives_a_closed_client() {
+        let script = Scripted::silent();
+        let client = scripted(json!({ "answersElicitation": true }), Arc::clone(&script));
+        let (sender, ended) = tokio::sync::oneshot::channel();
+        let options = CallOptions::default();
+        let done = |outcome: Result<String, CallError>| sender.send(outcome.is_err()).unwrap();
+        let _started = client.start_tool("x", None, options, done).unwrap();
+        // The user is asked, and never answers.
+        script.say(r#"{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{}}"#);
+        assert_nothing_lives_after_close(&client).await;
+        assert!(ended.await.unwrap());
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn no_task_outlives_a_process() {
+        let answers = r#"
+            read -r discover; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}'
+            read -r initialize; echo '{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-06-18",
+                "capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}' | tr -d '\n'; echo
+            read -r initialized; read -r list; echo '{"jsonrpc":"2.0","id":3,"result":{"tools":[]}}'
+            while read -r _; do :; done"#;
+        let settings = json!({ "command": "sh", "args": ["-c", answers] }).to_string();
+        let config = ServerConfig::from_json("demo", &settings).unwrap();
+        let client = Arc::new(client(config));
+        client.connect().await.unwrap();
+        assert_nothing_lives_after_close(&client).await;
+    }
+
+    #[tokio::test]
+    async fn no_task_outlives_a_connection_that_was_being_made() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let settings = json!({ "url": url }).to_string();
+        let client = Arc::new(client(ServerConfig::from_json("demo", &settings).unwrap()));
+        let started = client.start_tool("x", None, CallOptions::default(), |_| {});
+        assert!(started.is_ok());
+        // It is reached, and never answers.
+        let _reached = listener.accept().await.unwrap();
+        assert_nothing_lives_after_close(&client).await;
     }
 }

@@ -148,7 +148,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// The members of a JSON object that tells all of it. Each tool is a string, so that it can be read by itself.
+    /// The members of a JSON object that holds all of it. Each tool is a string, so that it can be read by itself.
     pub(crate) fn members(&self) -> String {
         let mut problems: Vec<_> = self
             .refused

@@ -1,24 +1,26 @@
 //! A server as its users see it.
 
 mod call;
+mod callbacks;
 mod connect;
 mod connection;
 pub(crate) mod conversation;
 mod handler;
 mod handshake;
-mod host;
 mod input_required;
 mod lifecycle;
 mod list;
-mod questions;
 pub(crate) mod requests;
 mod result;
 #[cfg(test)]
 mod scripted;
+mod server_requests;
+mod spill;
+mod status;
 mod task;
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex};
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
@@ -28,46 +30,57 @@ use tokio::runtime::Handle;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use self::call::Call;
 pub use self::call::{CallOptions, Started};
+pub use self::callbacks::{ClientCallbacks, ClientRequest};
 use self::connection::{Connection, Request};
 pub use self::handler::ToolHandler;
-pub use self::host::{Host, Question};
 use self::list::{List, ToolTraits};
-use self::questions::Questions;
 pub use self::requests::OnProgress;
+use self::server_requests::ServerRequests;
+pub use self::spill::{InFile, SpillSlot};
 use crate::auth::Authorization;
 use crate::config::{Http, ServerConfig, Target};
 use crate::error::{About, Delivery};
-use crate::transport::message;
+use crate::transport::{Kind, Outgoing, message};
 
 /// A server, connected or not, from its first connection to its last: whether it had to be started again for a call is
 /// not the caller's concern.
 pub struct Client {
     pub(crate) runtime: Handle,
-    questions: Arc<Questions>,
+    server_requests: Arc<ServerRequests>,
     tools_changed: Arc<Notify>,
     authorization: Option<Arc<Authorization>>,
     /// Held while a connection is made: when the next may be.
     not_before: AsyncMutex<Option<Instant>>,
     /// Failures in a row.
     failures: AtomicU32,
+    /// The last call was refused for want of a token.
+    is_unauthorized: AtomicBool,
     /// The current connection, for those who must not wait for a new one.
     current: Mutex<Option<Arc<Connection>>>,
     seen: Mutex<Seen>,
     pub(crate) closed: CancellationToken,
+    /// Everything that runs for this client, its connections and its process.
+    tasks: TaskTracker,
 }
 
 /// What is remembered beyond a connection.
 #[derive(Default)]
 pub(crate) struct Seen {
     connecting: bool,
+    /// It was stopped because it was not called.
+    is_idle: bool,
     /// As they were listed, once they were.
     tools: Option<Vec<String>>,
     /// Each tool, with what must be known to call it.
     names: HashMap<String, ToolTraits>,
     last_error: Option<Value>,
+    /// How many starts have failed, and why the last one did.
+    failed_starts: u64,
+    failed_start: Option<CallError>,
     stderr: String,
 }
 
@@ -90,7 +103,12 @@ pub enum Query<'a> {
 
 impl Client {
     /// A server that is not connected yet. What runs in the background runs on `runtime`.
-    pub fn new(config: ServerConfig, host: Arc<dyn Host>, logger: Logger, runtime: Handle) -> Self {
+    pub fn new(
+        config: ServerConfig,
+        callbacks: Arc<dyn ClientCallbacks>,
+        logger: Logger,
+        runtime: Handle,
+    ) -> Self {
         let authorization = match &config.target {
             Target::Http(Http {
                 url,
@@ -98,25 +116,29 @@ impl Client {
                 ..
             }) => {
                 let secrets = config.secrets.clone();
-                let host = Arc::clone(&host);
-                Some(Arc::new(Authorization::new(url, settings, host, secrets)))
+                let callbacks = Arc::clone(&callbacks);
+                Some(Arc::new(Authorization::new(
+                    url, settings, callbacks, secrets,
+                )))
             }
             _ => None,
         };
         Self {
             runtime,
-            questions: Arc::new(Questions::new(Arc::new(config), host, logger)),
+            server_requests: Arc::new(ServerRequests::new(Arc::new(config), callbacks, logger)),
             tools_changed: Arc::new(Notify::new()),
             authorization,
             not_before: AsyncMutex::default(),
             failures: AtomicU32::new(0),
+            is_unauthorized: AtomicBool::new(false),
             current: Mutex::default(),
             seen: Mutex::default(),
             closed: CancellationToken::new(),
+            tasks: TaskTracker::new(),
         }
     }
 
-    /// Connects, and tells about the server and its tools, as JSON.
+    /// Connects, and describes the server and its tools, as JSON.
     ///
     /// # Errors
     ///
@@ -174,6 +196,18 @@ impl Client {
         }
     }
 
+    /// Notifies the server that the roots have changed. One that is not connected asks for them when it is.
+    pub fn roots_changed(&self) {
+        let connection = self.live().filter(|it| !it.facts.is_stateless());
+        if let Some(connection) = connection {
+            let method = "notifications/roots/list_changed";
+            Arc::clone(&connection.transport).send(Outgoing {
+                kind: Kind::Notification { method },
+                text: message::notification(method, ""),
+            });
+        }
+    }
+
     /// Asks for something else than a tool. The answer is JSON as the server wrote it.
     ///
     /// # Errors
@@ -225,17 +259,19 @@ impl Client {
             request.params.push_str(r#","arguments":"#);
             request.params.push_str(&message::one_line(arguments));
         }
-        let must_be_task = method == "tools/call"
-            && self
-                .seen()
-                .names
-                .get(name)
-                .is_some_and(|tool| tool.must_be_task);
-        // Servers of 2026-07-28 decide by themselves, and do not look at it.
-        if must_be_task {
+        let listed = if method == "tools/call" {
+            let seen = self.seen();
+            seen.names.get(name).map(|tool| tool.must_be_task)
+        } else {
+            None
+        };
+        // Servers of 2026-07-28 decide by themselves, and ignore it.
+        if listed == Some(true) {
             request.params.push_str(r#","task":{}"#);
         }
-        Ok(self.prepare(request, options))
+        let mut call = self.prepare(request, options);
+        call.was_listed = listed.is_some();
+        Ok(call)
     }
 }
 

@@ -10,12 +10,11 @@ use tokio::time::{Instant, sleep_until};
 
 use super::task;
 use crate::error::Failure;
-use crate::transport::SpillSlot;
 
 /// Receives the parameters of a progress notification, as JSON.
 pub type OnProgress = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The same, for as long as somebody else has it.
+/// The same, while it is shared.
 type Listener = Weak<dyn Fn(&str) + Send + Sync>;
 
 /// Called once, by whichever thread learns how a request ended. The result is JSON as the server wrote it.
@@ -49,8 +48,6 @@ impl Patience {
 }
 
 struct Waiting {
-    /// Where a large result goes.
-    slot: Option<Arc<SpillSlot>>,
     done: Done,
     on_progress: Option<OnProgress>,
     patience: Patience,
@@ -63,17 +60,17 @@ struct Waiting {
 struct Table {
     last_id: u64,
     waiting: HashMap<u64, Waiting>,
-    /// When the clock looks at the deadlines next.
+    /// When the clock checks the deadlines next.
     next_look: Option<Instant>,
     /// Nothing can be asked any more.
     is_lost: bool,
     given_up: Option<u64>,
     answered_late: bool,
-    /// Who hears of the progress of requests that were answered with a task, for as long as somebody waits for the task.
+    /// Who hears of the progress of requests that were answered with a task, for as long as the task is awaited.
     tasks: Vec<(u64, Listener)>,
 }
 
-/// The requests that are under way on one connection.
+/// The requests in flight on one connection.
 #[derive(Default)]
 pub(crate) struct Requests {
     table: Mutex<Table>,
@@ -101,7 +98,6 @@ impl Requests {
         table.last_id += 1;
         let id = table.last_id;
         let waiting = Waiting {
-            slot: None,
             done,
             on_progress,
             patience,
@@ -118,26 +114,7 @@ impl Requests {
         Ok(id)
     }
 
-    /// The result of a request may be in a file. To be said before it is sent.
-    pub(crate) fn offer_file(&self, id: u64, slot: &Arc<SpillSlot>) {
-        if let Some(waiting) = self.table().waiting.get_mut(&id) {
-            waiting.slot = Some(Arc::clone(slot));
-        }
-    }
-
-    /// Where the result of a request goes if it is large.
-    pub(crate) fn slot(&self, id: u64) -> Option<Arc<SpillSlot>> {
-        self.table().waiting.get(&id)?.slot.clone()
-    }
-
-    /// Of all that wait, the one whose result goes to a file soonest.
-    pub(crate) fn any_slot(&self) -> Option<Arc<SpillSlot>> {
-        let table = self.table();
-        let slots = table.waiting.values().filter_map(|each| each.slot.as_ref());
-        slots.min_by_key(|slot| slot.over()).map(Arc::clone)
-    }
-
-    /// The end of a request. Whether anybody waited for it.
+    /// Ends a request. Returns whether it was waiting.
     pub(crate) fn settle(&self, id: u64, outcome: Result<String, Failure>) -> bool {
         let done = {
             let mut table = self.table();
@@ -162,7 +139,7 @@ impl Requests {
         was_awaited
     }
 
-    /// Gives up on a request whose answer, should it come, is told by [`Requests::answered_late`].
+    /// Gives up on a request whose answer, should it come, is reported by [`Requests::answered_late`].
     pub(crate) fn give_up_on(&self, id: u64) {
         let mut table = self.table();
         if table.waiting.remove(&id).is_some() {
@@ -173,6 +150,11 @@ impl Requests {
     /// Whether a request that we gave up on was answered after all.
     pub(crate) fn answered_late(&self) -> bool {
         self.table().answered_late
+    }
+
+    /// How many requests there were so far.
+    pub(crate) fn begun(&self) -> u64 {
+        self.table().last_id
     }
 
     pub(crate) fn is_waiting(&self, id: u64) -> bool {
@@ -214,7 +196,7 @@ impl Requests {
         }
     }
 
-    /// An answer that was too large to be read. When nothing tells whose it is, all are told.
+    /// An answer that was too large to be read. When nothing says which request it is for, all of them fail.
     pub(crate) fn too_large(&self, id: Option<u64>, limit: usize) {
         let ids = match id {
             Some(id) => vec![id],
@@ -232,7 +214,7 @@ impl Requests {
         }
     }
 
-    /// The connection is gone: whoever waits is told, and nothing can be asked any more. `unsent` did not leave us
+    /// The connection is gone: waiting requests fail, and no more can be sent. `unsent` did not leave us
     /// after all.
     pub(crate) fn lose(&self, unsent: &[u64]) {
         let waiting = {
@@ -251,7 +233,7 @@ impl Requests {
         }
     }
 
-    /// Takes out what is late, and tells when to look again.
+    /// Takes out what is late, and returns when to check again.
     fn expire(&self, now: Instant) -> (Vec<(u64, Waiting)>, Option<Instant>) {
         let mut table = self.table();
         let late: Vec<u64> = table
@@ -269,7 +251,7 @@ impl Requests {
     }
 }
 
-/// Ends what takes too long, until the connection is lost. `withdraw` tells the server.
+/// Ends what takes too long, until the connection is lost. `withdraw` notifies the server.
 pub(crate) async fn watch_deadlines(requests: Arc<Requests>, withdraw: impl Fn(u64)) {
     let mut look = None;
     loop {
@@ -302,14 +284,14 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     fn begin(requests: &Requests, limit: Duration) -> (u64, mpsc::Receiver<String>) {
-        let (tell, told) = mpsc::channel();
-        let done = Box::new(move |outcome| tell.send(format!("{outcome:?}")).unwrap());
+        let (sender, receiver) = mpsc::channel();
+        let done = Box::new(move |outcome| sender.send(format!("{outcome:?}")).unwrap());
         let id = requests.begin(Patience::of(limit), None, done);
-        (id.ok().unwrap(), told)
+        (id.ok().unwrap(), receiver)
     }
 
     #[test]
-    fn an_answer_reaches_whoever_asked_and_once() {
+    fn an_answer_reaches_its_request_once() {
         let requests = Requests::default();
         let (one, first) = begin(&requests, LONG);
         let (other, second) = begin(&requests, LONG);
@@ -340,8 +322,9 @@ mod tests {
     #[test]
     fn progress_reaches_its_call_and_no_other() {
         let requests = Requests::default();
-        let (tell, told) = mpsc::channel();
-        let listener: OnProgress = Arc::new(move |json: &str| tell.send(json.to_owned()).unwrap());
+        let (sender, receiver) = mpsc::channel();
+        let listener: OnProgress =
+            Arc::new(move |json: &str| sender.send(json.to_owned()).unwrap());
         let id = requests.begin(Patience::of(LONG), Some(listener), Box::new(|_| {}));
         let id = id.ok().unwrap();
         requests.progress(id, "1");
@@ -349,14 +332,15 @@ mod tests {
         requests.settle(id, Ok(String::new()));
         requests.progress(id, "3");
         drop(requests);
-        assert_eq!(told.iter().collect::<Vec<_>>(), ["1"]);
+        assert_eq!(receiver.iter().collect::<Vec<_>>(), ["1"]);
     }
 
     #[test]
-    fn progress_goes_on_while_somebody_waits_for_the_task() {
+    fn progress_goes_on_while_the_task_is_awaited() {
         let requests = Requests::default();
-        let (tell, told) = mpsc::channel();
-        let listener: OnProgress = Arc::new(move |json: &str| tell.send(json.to_owned()).unwrap());
+        let (sender, receiver) = mpsc::channel();
+        let listener: OnProgress =
+            Arc::new(move |json: &str| sender.send(json.to_owned()).unwrap());
         let waiting = Some(Arc::clone(&listener));
         let id = requests.begin(Patience::of(LONG), waiting, Box::new(|_| {}));
         let id = id.ok().unwrap();
@@ -364,11 +348,11 @@ mod tests {
         requests.progress(id, "1");
         drop(listener);
         requests.progress(id, "2");
-        assert_eq!(told.iter().collect::<Vec<_>>(), ["1"]);
+        assert_eq!(receiver.iter().collect::<Vec<_>>(), ["1"]);
     }
 
     #[test]
-    fn an_answer_that_is_too_large_is_told_to_whoever_waits() {
+    fn an_answer_that_is_too_large_fails_its_request() {
         let requests = Requests::default();
         let (one, first) = begin(&requests, LONG);
         let (_, second) = begin(&requests, LONG);
@@ -382,9 +366,9 @@ mod tests {
     #[test]
     fn what_was_given_up_is_noticed_when_it_is_answered_after_all() {
         let requests = Requests::default();
-        let (id, told) = begin(&requests, LONG);
+        let (id, receiver) = begin(&requests, LONG);
         requests.give_up_on(id);
-        assert!(!requests.answered_late() && told.recv().is_err());
+        assert!(!requests.answered_late() && receiver.recv().is_err());
         requests.settle(id, Ok("{}".to_owned()));
         assert!(requests.answered_late());
     }
@@ -418,7 +402,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_clock_ends_what_is_late_and_tells() {
+    async fn the_clock_ends_what_is_late() {
         let requests = Arc::new(Requests::default());
         let (withdrawn, seen) = mpsc::channel();
         let clock = tokio::spawn(watch_deadlines(Arc::clone(&requests), move |id| {
@@ -426,12 +410,12 @@ mod tests {
         }));
         let (_, long) = begin(&requests, LONG);
         tokio::task::yield_now().await;
-        let (short, told) = begin(&requests, Duration::from_millis(1));
+        let (short, receiver) = begin(&requests, Duration::from_millis(1));
         while requests.is_waiting(short) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         assert_eq!(seen.recv().unwrap(), short);
-        assert_eq!(told.recv().unwrap(), "Err(Timeout(1ms))");
+        assert_eq!(receiver.recv().unwrap(), "Err(Timeout(1ms))");
         requests.lose(&[]);
         clock.await.unwrap();
         assert_eq!(long.recv().unwrap(), "Err(Lost { sent: false })");

@@ -77,7 +77,7 @@ fn tool_error(
     let colon = if words.is_empty() { "" } else { ": " };
     let message = format!("MCP server '{server}', tool '{tool}' failed{colon}{words}");
     let envelope = format!(r#"{{"data":{data},"meta":{meta}}}"#);
-    // Half a surrogate pair is nothing that details could hold.
+    // Details cannot hold a lone surrogate.
     let envelope: Value = serde_json::from_str(&envelope).unwrap_or_default();
     CallError::failed(message).with_details(json!({
         "server": server,

@@ -10,20 +10,22 @@ use tokio::runtime::Handle;
 
 use super::connection::Connection;
 use super::conversation::Conversation;
-use super::{Client, Host, Question};
+use super::{Client, ClientCallbacks, ClientRequest};
 use crate::config::ServerConfig;
 use crate::error::Failure;
 use crate::transport::{Kind, Outgoing, Transport};
 
-/// Nobody is asked, and nobody is told.
-struct Nobody;
+/// Answers nothing, and ignores notifications.
+struct NoCallbacks;
 
-impl Host for Nobody {
-    fn ask(&self, _: Question, _: String) -> BoxFuture<'static, Result<String, String>> {
+impl ClientCallbacks for NoCallbacks {
+    fn request(&self, _: ClientRequest, _: String) -> BoxFuture<'static, Result<String, String>> {
         Box::pin(std::future::pending())
     }
 
     fn tools_changed(&self, _: String) {}
+
+    fn status_changed(&self) {}
 }
 
 pub(super) fn config(mut settings: Value) -> ServerConfig {
@@ -35,7 +37,7 @@ pub(super) fn config(mut settings: Value) -> ServerConfig {
 pub(super) fn client(config: ServerConfig) -> Client {
     Client::new(
         config,
-        Arc::new(Nobody),
+        Arc::new(NoCallbacks),
         Logger::silent(),
         Handle::current(),
     )
@@ -79,7 +81,13 @@ impl Scripted {
         Self::new(None)
     }
 
-    /// What it was told, so far.
+    /// The server says something by itself.
+    pub(super) fn say(self: &Arc<Self>, text: &str) {
+        let transport: Arc<dyn Transport> = Arc::clone(self) as _;
+        self.conversation.get().unwrap().hear(text, &transport);
+    }
+
+    /// The notifications that it got so far.
     pub(super) fn sent(&self) -> Vec<String> {
         self.sent.lock().unwrap().clone()
     }
@@ -112,6 +120,7 @@ impl Transport for Scripted {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
+        self.conversation.get().unwrap().lose(&[]);
         async {}.boxed()
     }
 }

@@ -19,20 +19,20 @@ use super::requests::Patience;
 use crate::error::Failure;
 use crate::transport::message::{self, RpcError};
 
-/// What every task has, and hardly a result that is none.
+/// A member that every task has, and hardly any other result.
 pub(super) const MARK: &str = "\"taskId\"";
 /// How often a server is asked that does not say how often, and the bounds of what it may say.
-const USUAL_PAUSE: Duration = Duration::from_secs(1);
+const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// How many questions a task may ask.
-const MOST_QUESTIONS: usize = 100;
-/// How long a server may take to hear that nobody wants its task any more.
+/// How many requests for input a task may make.
+const MAX_INPUT_REQUESTS: usize = 100;
+/// How long cancelling a task at the server may take.
 const PARTING: Duration = Duration::from_secs(5);
 /// The pause before a server that failed to tell of a task is asked again: it doubles up to this.
 const LONGEST_RETRY_PAUSE: Duration = Duration::from_secs(5);
 
-/// A task, as a server tells of it.
+/// A task, as a server describes it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Task<'a> {
@@ -60,16 +60,16 @@ struct Meta<'a> {
     progress: Option<&'a RawValue>,
 }
 
-/// What was told of the progress of a task.
+/// The progress of a task that was reported.
 #[derive(Default)]
-struct Told {
+struct ReportedProgress {
     /// The last sign.
     last: Option<String>,
     signs: u32,
 }
 
-impl Told {
-    /// What is to be told now, as the parameters of a notification: what our servers say as it is; of others the message, with
+impl ReportedProgress {
+    /// What is to be reported now, as the parameters of a notification: what our servers say as it is; of others the message, with
     /// the number of messages as the progress, because it has to increase.
     fn next(&mut self, task: &Task<'_>) -> Option<String> {
         let sign = task.meta.as_ref().and_then(|meta| meta.progress);
@@ -114,7 +114,7 @@ impl<'a> Task<'a> {
         let asked = self.poll_interval_ms.or(self.poll_interval);
         let asked = asked.map(clock::milliseconds);
         asked
-            .unwrap_or(USUAL_PAUSE)
+            .unwrap_or(DEFAULT_PAUSE)
             .clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
     }
 }
@@ -128,12 +128,12 @@ fn about(method: &'static str, id: &str) -> Request {
 }
 
 /// Where the server was asked last: a task outlives connections.
-enum Way<'a> {
+enum CurrentConnection<'a> {
     First(&'a Connection),
     Later(Arc<Connection>),
 }
 
-impl std::ops::Deref for Way<'_> {
+impl std::ops::Deref for CurrentConnection<'_> {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
@@ -147,7 +147,7 @@ impl std::ops::Deref for Way<'_> {
 /// How a call ends that became a task and has no result.
 enum End {
     /// The server has ended the task, and this is what it says.
-    Told(Failure),
+    ByServer(Failure),
     /// We ask no longer. What becomes of the task is unknown.
     Left(Failure),
 }
@@ -159,14 +159,14 @@ impl From<Failure> for End {
 }
 
 impl End {
-    /// Whether the server is to be told that nobody waits: not if it has ended the task, or does not know it.
+    /// Whether the server is to be asked to cancel: not if it has ended the task, or does not know it.
     fn is_parting(&self) -> bool {
         matches!(self, Self::Left(failure) if !matches!(failure, Failure::Refused(_) | Failure::TooLarge(_)))
     }
 
     fn of_task(self, id: String) -> Failure {
         let (cause, is_answer) = match self {
-            Self::Told(cause) => (cause, true),
+            Self::ByServer(cause) => (cause, true),
             Self::Left(cause) => (cause, false),
         };
         Failure::Task {
@@ -177,7 +177,7 @@ impl End {
     }
 }
 
-/// Whether a question about a task may be answered when it is asked once more: the server is away, or cannot read the task now.
+/// Whether a request about a task may be answered when it is asked once more: the server is away, or cannot read the task now.
 fn may_pass(failure: &Failure) -> bool {
     match failure {
         Failure::Lost { .. } => true,
@@ -187,7 +187,7 @@ fn may_pass(failure: &Failure) -> bool {
     }
 }
 
-/// Whether a connection that was not made may be made later: not if the server wants somebody else, or if the configuration is
+/// Whether a connection that was not made may be made later: not if the server wants a different user, or if the configuration is
 /// wrong.
 fn may_connect_later(error: &CallError) -> bool {
     let details = error.details.as_ref();
@@ -222,7 +222,8 @@ impl Client {
         let followed = tokio::select! {
             biased;
             () = cancel.cancelled() => Err(End::Left(Failure::Aborted)),
-            followed = self.polled(call, Way::First(connection), &id, pause, cancel) => followed,
+            () = self.closed.cancelled() => Err(End::Left(Failure::Lost { sent: true })),
+            followed = self.polled(call, CurrentConnection::First(connection), &id, pause, cancel) => followed,
             () = sleep(within) => Err(End::Left(Failure::Timeout(within))),
         };
         followed.map_err(|end| {
@@ -236,19 +237,19 @@ impl Client {
     async fn polled(
         self: &Arc<Self>,
         call: &Call,
-        mut way: Way<'_>,
+        mut current: CurrentConnection<'_>,
         id: &str,
         mut pause: Duration,
         cancel: &CancellationToken,
     ) -> Result<String, End> {
-        let question = about("tasks/get", id);
+        let request = about("tasks/get", id);
         let limit = call.patience.limit;
         let mut answered = HashSet::new();
-        let mut told = Told::default();
+        let mut reported = ReportedProgress::default();
         loop {
             sleep(pause).await;
             let text = self
-                .ask(&mut way, &question, (limit, pause), may_pass, cancel)
+                .ask(&mut current, &request, (limit, pause), may_pass, cancel)
                 .await?;
             let task: Task<'_> = serde_json::from_str(&text)
                 .map_err(|error| Failure::Odd(format!("its task cannot be read ({error})")))?;
@@ -256,7 +257,7 @@ impl Client {
                 return Err(Failure::Odd("it tells of another task".to_owned()).into());
             }
             if let Some(listener) = &call.on_progress
-                && let Some(sign) = told.next(&task)
+                && let Some(sign) = reported.next(&task)
             {
                 listener(&sign);
             }
@@ -264,37 +265,37 @@ impl Client {
                 "completed" => {
                     if task.error.is_some() {
                         let reason = "its task is completed and has an error".to_owned();
-                        return Err(End::Told(Failure::Odd(reason)));
+                        return Err(End::ByServer(Failure::Odd(reason)));
                     }
                     let result = if let Some(result) = task.result {
                         result.get().to_owned()
                     } else {
                         // The older revision has it elsewhere.
-                        let question = about("tasks/result", id);
-                        self.ask(&mut way, &question, (limit, pause), may_pass, cancel)
+                        let request = about("tasks/result", id);
+                        self.ask(&mut current, &request, (limit, pause), may_pass, cancel)
                             .await?
                     };
                     if Task::read(&result).is_some() {
-                        let reason = "the result of its task is another task".to_owned();
-                        return Err(End::Told(Failure::Odd(reason)));
+                        let reason = "the result of its task is itself a task".to_owned();
+                        return Err(End::ByServer(Failure::Odd(reason)));
                     }
                     return Ok(result);
                 }
                 "failed" => {
                     if let Some(error) = task.error {
-                        return Err(End::Told(Failure::Refused(error)));
+                        return Err(End::ByServer(Failure::Refused(error)));
                     }
-                    if way.facts.is_stateless() {
+                    if current.facts.is_stateless() {
                         let reason = "its task failed without an error".to_owned();
-                        return Err(End::Told(Failure::Odd(reason)));
+                        return Err(End::ByServer(Failure::Odd(reason)));
                     }
                     // Here an error is what the call has come to, whatever its code is.
                     let is_away = |failure: &Failure| may_pass(failure) && !is_refusal(failure);
-                    let question = about("tasks/result", id);
-                    let asked = self.ask(&mut way, &question, (limit, pause), is_away, cancel);
+                    let request = about("tasks/result", id);
+                    let asked = self.ask(&mut current, &request, (limit, pause), is_away, cancel);
                     return asked.await.map_err(|failure| {
                         if is_refusal(&failure) {
-                            End::Told(failure)
+                            End::ByServer(failure)
                         } else {
                             End::Left(failure)
                         }
@@ -302,30 +303,30 @@ impl Client {
                 }
                 "cancelled" => {
                     let reason = "it has cancelled the task".to_owned();
-                    return Err(End::Told(Failure::Odd(reason)));
+                    return Err(End::ByServer(Failure::Odd(reason)));
                 }
                 _ => {}
             }
             pause = task.pause();
-            if let Some(update) = answers(&way, id, &task, &mut answered).await? {
+            if let Some(update) = answers(&current, id, &task, &mut answered).await? {
                 let limit = self.config().timeout;
-                self.ask(&mut way, &update, (limit, pause), may_pass, cancel)
+                self.ask(&mut current, &update, (limit, pause), may_pass, cancel)
                     .await?;
             }
         }
     }
 
-    /// Asks something about a task, and asks again for as long as the failure may pass. Whoever calls this sets an end to it.
+    /// Asks something about a task, and asks again for as long as the failure may pass. The caller sets an end to it.
     async fn ask(
         self: &Arc<Self>,
-        way: &mut Way<'_>,
-        question: &Request,
+        current: &mut CurrentConnection<'_>,
+        request: &Request,
         (limit, mut pause): (Duration, Duration),
         may_pass: impl Fn(&Failure) -> bool,
         cancel: &CancellationToken,
     ) -> Result<String, Failure> {
         loop {
-            let asked = way.request(question, Patience::of(limit), None, cancel);
+            let asked = current.request(request, Patience::of(limit), None, cancel);
             let failure = match asked.await {
                 Ok(text) => return Ok(text),
                 Err(failure) => failure,
@@ -335,13 +336,13 @@ impl Client {
             }
             sleep(pause).await;
             pause = longer(pause);
-            if way.is_lost() {
+            if current.is_lost() {
                 if !self.config().reconnect {
                     return Err(failure);
                 }
                 // A session that a server has forgotten is begun anew; the task is the same.
                 match self.connected(limit, cancel).await {
-                    Ok(connection) => *way = Way::Later(connection),
+                    Ok(connection) => *current = CurrentConnection::Later(connection),
                     Err(error) if may_connect_later(&error) => {}
                     Err(_) => return Err(failure),
                 }
@@ -349,18 +350,19 @@ impl Client {
         }
     }
 
-    /// Tells the server that nobody waits any more. The caller does not wait for that.
+    /// Asks the server to cancel the task. The caller does not wait for that.
     fn part_with(self: &Arc<Self>, id: &str) {
         let Some(connection) = self.live() else {
             return;
         };
-        let question = about("tasks/cancel", id);
-        self.runtime.spawn(async move {
+        let request = about("tasks/cancel", id);
+        let parting = async move {
             let never = CancellationToken::new();
             let patience = Patience::of(PARTING);
             // It may be done, or gone.
-            let _ = connection.request(&question, patience, None, &never).await;
-        });
+            let _ = connection.request(&request, patience, None, &never).await;
+        };
+        self.tasks.spawn_on(parting, &self.runtime);
     }
 }
 
@@ -368,9 +370,9 @@ fn is_refusal(failure: &Failure) -> bool {
     matches!(failure, Failure::Refused(_))
 }
 
-/// Our answers to what a task wants to know and has not been told, as the request that tells them.
+/// The answers to a task's requests for input that it has not got yet, as the request that sends them.
 async fn answers(
-    way: &Connection,
+    current: &Connection,
     id: &str,
     task: &Task<'_>,
     answered: &mut HashSet<String>,
@@ -378,11 +380,11 @@ async fn answers(
     let mut answers = Vec::new();
     for (key, request) in &task.input_requests {
         if !answered.contains(key) {
-            if answered.len() >= MOST_QUESTIONS {
-                let reason = format!("its task asks more than {MOST_QUESTIONS} questions");
+            if answered.len() >= MAX_INPUT_REQUESTS {
+                let reason = format!("its task asks more than {MAX_INPUT_REQUESTS} questions");
                 return Err(Failure::Odd(reason));
             }
-            let answer = request.answer(way).await?;
+            let answer = request.answer(current).await?;
             answers.push(format!("{}:{answer}", message::text(key)));
             answered.insert(key.clone());
         }
@@ -423,6 +425,7 @@ mod tests {
             assert!(may_pass(&failure), "{failure:?}");
         }
         let forbidden = Failure::NotAuthorized {
+            needs: crate::error::Needs::Auth,
             status: 401,
             scope: None,
             reason: String::new(),
@@ -464,7 +467,7 @@ mod tests {
     #[test]
     fn only_what_the_server_says_of_a_task_is_its_answer() {
         for (end, delivery, is_parting) in [
-            (End::Told(refused(-32603)), Delivery::Done, false),
+            (End::ByServer(refused(-32603)), Delivery::Done, false),
             (End::Left(refused(-32602)), Delivery::Unknown, false),
             (End::Left(transport(true)), Delivery::Unknown, true),
             (
@@ -479,11 +482,11 @@ mod tests {
     }
 
     #[test]
-    fn progress_is_told_once() {
-        let mut told = Told::default();
+    fn progress_is_reported_once() {
+        let mut reported = ReportedProgress::default();
         let mut next = |members: &str| {
             let text = format!(r#"{{"taskId":"a","status":"working"{members}}}"#);
-            told.next(&serde_json::from_str(&text).unwrap())
+            reported.next(&serde_json::from_str(&text).unwrap())
         };
         assert_eq!(next(""), None);
         let half = Some(r#"{"progress":1,"message":"half \"of\" it"}"#.to_owned());
@@ -495,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_told_from_a_result() {
+    fn a_task_is_distinguished_from_a_result() {
         let task = Task::read(
             r#"{"resultType":"task","taskId":"a","status":"working","pollIntervalMs":5,"ttlMs":null}"#,
         )

@@ -7,7 +7,7 @@ pub(crate) mod environment;
 pub(crate) mod stderr;
 
 #[cfg(unix)]
-mod family;
+mod escaped_children;
 #[cfg(unix)]
 #[path = "unix.rs"]
 mod platform;
@@ -25,7 +25,8 @@ use operations_core::log::{Level, Logger};
 use serde_json::json;
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
+use tokio_util::task::TaskTracker;
 
 use self::platform::Tree;
 use self::stderr::StderrTail;
@@ -37,7 +38,9 @@ const LEAVE: Duration = Duration::from_secs(2);
 const ASKED: Duration = Duration::from_secs(2);
 /// How long the system may take to remove what was killed.
 const REMOVED: Duration = Duration::from_secs(2);
-/// How often a process is looked at whose end nobody announces: a host that handles `SIGCHLD` itself
+/// How long its standard error is read after that.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How often a process is polled whose end is not signalled: a host that handles `SIGCHLD` itself
 /// may keep the signal from us.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -59,8 +62,8 @@ impl fmt::Display for Exit {
 }
 
 enum Order {
-    /// To look at what the server has started.
-    Look,
+    /// To record what the server has started.
+    Scan,
     Ask,
     Kill,
 }
@@ -92,7 +95,12 @@ pub(crate) struct Started {
 }
 
 /// Starts a server. Must be called on the Tokio runtime.
-pub(crate) fn start(server: &ServerConfig, how: &Stdio, logger: &Logger) -> io::Result<Started> {
+pub(crate) fn start(
+    server: &ServerConfig,
+    how: &Stdio,
+    logger: &Logger,
+    tasks: &TaskTracker,
+) -> io::Result<Started> {
     let mut command = Command::new(platform::program(how));
     command
         .args(&how.args)
@@ -110,18 +118,30 @@ pub(crate) fn start(server: &ServerConfig, how: &Stdio, logger: &Logger) -> io::
         return Err(io::Error::other("the standard streams are missing"));
     };
     let stderr = Arc::new(StderrTail::default());
-    tokio::spawn(stderr::read(
+    let (orders, received) = mpsc::unbounded_channel();
+    let (announce, end) = watch::channel(End::No);
+    let reading = stderr::read(
         errors,
         Arc::clone(&stderr),
         server.name.clone(),
         server.secrets.clone(),
         logger.clone(),
-    ));
-    let (orders, received) = mpsc::unbounded_channel();
-    let (announce, end) = watch::channel(End::No);
+    );
+    let mut tree_end = end.clone();
+    tasks.spawn(async move {
+        // A process that escaped the tree may hold the stream open for ever.
+        let gone = async {
+            let _ = tree_end.wait_for(|end| matches!(end, End::All(_))).await;
+            sleep(LAST_WORDS).await;
+        };
+        tokio::select! {
+            () = reading => {}
+            () = gone => {}
+        }
+    });
     let pid = tree.pid();
     let (name, logger) = (server.name.clone(), logger.clone());
-    tokio::spawn(supervise(tree, received, announce, name, logger));
+    tasks.spawn(supervise(tree, received, announce, name, logger));
     Ok(Started {
         process: ServerProcess {
             pid,
@@ -147,7 +167,7 @@ async fn supervise(
         tokio::select! {
             status = tree.wait() => break status.ok(),
             order = orders.recv(), if handles => match order {
-                Some(Order::Look) => tree.look(),
+                Some(Order::Scan) => tree.scan(),
                 Some(Order::Ask) => tree.ask(),
                 Some(Order::Kill) => tree.kill(),
                 None => {
@@ -155,11 +175,11 @@ async fn supervise(
                     tree.kill();
                 }
             },
-            () = tokio::time::sleep(LOOK) => {
+            () = sleep(LOOK) => {
                 if let Some(status) = tree.try_wait() {
                     break Some(status);
                 }
-                tree.look();
+                tree.scan();
             }
         }
     };
@@ -167,7 +187,7 @@ async fn supervise(
     let _ = announce.send(End::Server(exit));
     // What it started and left behind goes with it.
     tree.kill();
-    let survivors = tree.bury().await;
+    let survivors = tree.reap().await;
     if !survivors.is_empty() {
         let message = format!(
             "MCP server '{server}' has ended, but processes that it started could not be ended: {survivors:?}"
@@ -210,9 +230,9 @@ impl ServerProcess {
         }
     }
 
-    /// Looks at what the server has started, before it may end and nobody knows any more whose it was.
-    pub(crate) fn look(&self) {
-        let _ = self.orders.send(Order::Look);
+    /// Records what the server has started, while it is still known to be its child.
+    pub(crate) fn scan(&self) {
+        let _ = self.orders.send(Order::Scan);
     }
 
     /// Ends the tree. Its input has already ended; it is given time to leave, then asked, then killed.

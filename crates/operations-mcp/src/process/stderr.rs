@@ -34,7 +34,7 @@ impl StderrTail {
         kept.drain(..excess);
     }
 
-    /// Waits until all was read, at most for the given time: whoever the child left behind may hold
+    /// Waits until all was read, at most for the given time: processes that the child left behind may hold
     /// the stream open.
     pub(crate) async fn ended_within(&self, limit: Duration) {
         let _ = tokio::time::timeout(limit, self.ended.cancelled()).await;

@@ -8,7 +8,7 @@
 //! the *thread* that started the child ends.
 //!
 //! A process can leave its group. The server itself is always ended by its own number too; what it started is looked for
-//! ([`super::family`]), and the watchdog is told about all that was found.
+//! ([`super::escaped_children`]), and the watchdog gets all that was found.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -21,7 +21,7 @@ use operations_core::log::{Level, Logger};
 use serde_json::json;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::family::{Family, Member};
+use super::escaped_children::{EscapedChildren, Member};
 use crate::config::Stdio;
 
 /// A process can be asked to leave.
@@ -57,7 +57,7 @@ pub(super) struct Tree {
     /// There until this is dropped.
     child: Option<Child>,
     group: Group,
-    family: Family,
+    escaped: EscapedChildren,
 }
 
 struct Group {
@@ -69,8 +69,8 @@ struct Group {
 }
 
 impl Group {
-    /// Tells the watchdog whom to end with the group.
-    fn tell(&mut self, member: Member) {
+    /// Names a process for the watchdog to end with the group.
+    fn report(&mut self, member: Member) {
         if let Some(life) = &mut self.life {
             // A watchdog that is gone was ended with its group.
             let _ = life.write_all(member.line().as_bytes());
@@ -86,7 +86,7 @@ impl Group {
 }
 
 impl Drop for Tree {
-    /// The runtime goes down, that of a worker thread for instance, while the process lives on. Nobody else would take note
+    /// The runtime goes down, that of a worker thread for instance, while the process lives on. Nothing else would take note
     /// of their ends, and what is left of them would stay in the system's table.
     fn drop(&mut self) {
         if !self.group.alive {
@@ -94,7 +94,7 @@ impl Drop for Tree {
         }
         self.kill();
         let killed = [self.child.take(), self.group.watchdog.take()];
-        // On a thread of its own: whoever drops this may be a thread of the runtime. Without one, they are killed all the same.
+        // On a thread of its own: this may be dropped on a thread of the runtime. Without one, they are killed all the same.
         let reaper = std::thread::Builder::new().name(REAPER.to_owned());
         let _ = reaper.spawn(move || reap(killed.into_iter().flatten().collect()));
     }
@@ -138,35 +138,35 @@ impl Tree {
             alive: true,
         };
         if let Some(server) = child.id().and_then(group_id) {
-            group.tell(Member::of(server.as_raw()));
+            group.report(Member::of(server.as_raw()));
         }
         Ok(Self {
             child: Some(child),
             group,
-            family: Family::default(),
+            escaped: EscapedChildren::default(),
         })
     }
 
     fn server(&self) -> Option<Pid> {
-        // There is none any more once its end was noted.
+        // It has no id any more once it was reaped.
         self.child.as_ref()?.id().and_then(group_id)
     }
 
     /// Looks for what has left the group.
-    pub(super) fn look(&mut self) {
+    pub(super) fn scan(&mut self) {
         let server = self.server().map(Pid::as_raw);
-        for member in self.family.look(server, self.group.id.as_raw()) {
-            self.group.tell(member);
+        for member in self.escaped.scan(server, self.group.id.as_raw()) {
+            self.group.report(member);
         }
     }
 
     fn signal(&mut self, signal: Signal) {
-        self.look();
+        self.scan();
         self.group.signal(signal);
         if let Some(server) = self.server() {
             let _ = kill(server, signal);
         }
-        self.family.signal(signal);
+        self.escaped.signal(signal);
     }
 
     pub(super) fn take_streams(
@@ -203,8 +203,8 @@ impl Tree {
     }
 
     /// Reaps the watchdog, and waits until the system has removed the rest. After that the group id may be
-    /// given to others. Tells who could not be ended.
-    pub(super) async fn bury(&mut self) -> Vec<i32> {
+    /// given to others. Returns those that could not be ended.
+    pub(super) async fn reap(&mut self) -> Vec<i32> {
         if let Some(watchdog) = &mut self.group.watchdog {
             for _ in 0..20 {
                 let limit = Duration::from_millis(50);
@@ -215,18 +215,18 @@ impl Tree {
                 }
             }
         }
-        // Bounded: where nobody reaps orphans, as in some containers, their remains stay for ever.
+        // Bounded: where orphans are not reaped, as in some containers, their remains stay for ever.
         for _ in 0..100 {
-            if killpg(self.group.id, None).is_err() && self.family.alive().is_empty() {
+            if killpg(self.group.id, None).is_err() && self.escaped.alive().is_empty() {
                 break;
             }
             // Those that were found may have started others since.
-            self.look();
-            self.family.signal(Signal::SIGKILL);
+            self.scan();
+            self.escaped.signal(Signal::SIGKILL);
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         self.group.alive = false;
-        self.family.alive()
+        self.escaped.alive()
     }
 }
 

@@ -82,7 +82,7 @@ impl Tree {
 
     /// Nothing leaves a job.
     #[allow(clippy::unused_self, reason = "the same methods on every platform")]
-    pub(super) fn look(&mut self) {}
+    pub(super) fn scan(&mut self) {}
 
     #[allow(clippy::unused_self, reason = "the same methods on every platform")]
     pub(super) fn ask(&mut self) {}
@@ -96,7 +96,7 @@ impl Tree {
         clippy::unused_self,
         reason = "the same methods on every platform"
     )]
-    pub(super) async fn bury(&mut self) -> Vec<i32> {
+    pub(super) async fn reap(&mut self) -> Vec<i32> {
         Vec::new()
     }
 }

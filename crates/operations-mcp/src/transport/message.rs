@@ -1,4 +1,4 @@
-//! One message as it came, looked at only as far as is needed to decide what becomes of it.
+//! One message as it came, parsed only as far as is needed to decide what becomes of it.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -110,7 +110,7 @@ pub(crate) fn notification(method: &str, params: &str) -> String {
     }
 }
 
-/// Our answer to a question; `id` is the JSON that the question had.
+/// Our response to a request; `id` is the JSON that the request had.
 pub(crate) fn answer(id: &str, answer: Result<String, RpcError>) -> String {
     match answer {
         Ok(result) => format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#),

@@ -2,10 +2,7 @@
 
 pub(crate) mod http;
 pub(crate) mod message;
-mod outline;
-pub(crate) mod spool;
 pub(crate) mod stdio;
-mod unescape;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +12,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::Failure;
-pub use spool::{InFile, SpillSlot};
 
 /// The revision of the protocol that has no handshake and no sessions: each request carries what the other side
 /// must know about us.
@@ -48,13 +44,13 @@ pub(crate) enum Kind {
     Notification {
         method: &'static str,
     },
-    /// The answer to a question of the server's.
+    /// The response to a request of the server.
     Answer,
 }
 
 /// A way to the server. What it says goes to the conversation that the transport was made with.
 pub(crate) trait Transport: Send + Sync {
-    /// Sends a message, without waiting. If it is a request that cannot be sent, the conversation is told.
+    /// Sends a message, without waiting. If it is a request that cannot be sent, the conversation is notified.
     fn send(self: Arc<Self>, message: Outgoing);
 
     /// More will be sent by this thread at once: what it sends may wait for [`Transport::release`], so that it is sent
@@ -64,7 +60,7 @@ pub(crate) trait Transport: Send + Sync {
     /// Sends what waits.
     fn release(self: Arc<Self>) {}
 
-    /// Nobody waits for the answer to a request any more. Whether the server has to be told by a message.
+    /// The answer to a request is not needed any more. Returns whether the server has to be notified by a message.
     fn withdraw(&self, request: u64) -> bool;
 
     /// The handshake is over: sends the message that ends it, if there is one, and uses what was agreed.
@@ -74,7 +70,7 @@ pub(crate) trait Transport: Send + Sync {
         last: Option<Outgoing>,
     ) -> BoxFuture<'static, Result<(), Failure>>;
 
-    /// All tools that have arguments which are to be sent as headers too. Tells which of them break the rules for
+    /// All tools that have arguments which are to be sent as headers too. Returns which of them break the rules for
     /// it, and how.
     fn learn_tools(&self, _annotated: &[AnnotatedTool]) -> HashMap<String, String> {
         HashMap::new()

@@ -21,7 +21,6 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use super::message;
-use super::spool::{Spool, hear_large, place_for};
 use super::{Kind, Outgoing, Transport};
 use crate::client::conversation::Conversation;
 use crate::error::Failure;
@@ -99,7 +98,7 @@ impl Output {
         Poll::Ready(Ok(()))
     }
 
-    /// Ends the input. Tells which requests were not sent: nobody acts upon a line without an end.
+    /// Ends the input. Returns which requests were not sent: a server does not act on a line without an end.
     fn end(&mut self) -> Vec<u64> {
         self.stdin = None;
         self.lines
@@ -137,9 +136,10 @@ impl StdioTransport {
             queued: Notify::new(),
             runtime: Handle::current(),
         });
-        tokio::spawn(write(Arc::clone(&transport)));
+        let tasks = &transport.conversation.tasks;
+        tasks.spawn(write(Arc::clone(&transport)));
         let stdout = BufReader::with_capacity(READ, stdout);
-        tokio::spawn(read(Arc::clone(&transport), stdout));
+        tasks.spawn(read(Arc::clone(&transport), stdout));
         transport
     }
 
@@ -158,10 +158,11 @@ impl StdioTransport {
         match written {
             Poll::Ready(Ok(())) => {}
             Poll::Pending => self.queued.notify_one(),
-            // Whoever waits for an answer must not be told from here: it may be the caller.
+            // The waiting callback must not be called from here: it may be the caller.
             Poll::Ready(Err(_)) => {
                 let transport = Arc::clone(&self);
-                self.runtime.spawn(async move { transport.lose() });
+                let losing = async move { transport.lose() };
+                self.conversation.tasks.spawn_on(losing, &self.runtime);
             }
         }
     }
@@ -181,7 +182,7 @@ impl Transport for StdioTransport {
             Kind::Request { id, .. } => Some(id),
             Kind::Notification { .. } | Kind::Answer => None,
         };
-        let way = Arc::clone(&self);
+        let transport = Arc::clone(&self);
         let mut output = self.output();
         let is_unheard = matches!(kind, Kind::Answer) && output.lines.len() >= WAITING_ANSWERS;
         if is_unheard || output.stdin.is_none() {
@@ -199,7 +200,7 @@ impl Transport for StdioTransport {
             .holder
             .is_some_and(|holder| holder == thread::current().id());
         if !is_held {
-            way.write_now(output);
+            transport.write_now(output);
         }
     }
 
@@ -208,10 +209,10 @@ impl Transport for StdioTransport {
     }
 
     fn release(self: Arc<Self>) {
-        let way = Arc::clone(&self);
+        let transport = Arc::clone(&self);
         let mut output = self.output();
         output.holder = None;
-        way.write_now(output);
+        transport.write_now(output);
     }
 
     fn withdraw(&self, _: u64) -> bool {
@@ -229,7 +230,7 @@ impl Transport for StdioTransport {
         std::future::ready(Ok(())).boxed()
     }
 
-    /// Ends the child's input. The process is ended by whoever owns it.
+    /// Ends the child's input. The process is ended by its owner.
     fn close(&self) -> BoxFuture<'_, ()> {
         self.lose();
         std::future::ready(()).boxed()
@@ -267,9 +268,7 @@ async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Un
     let _end = LoseAtEnd(Arc::clone(&transport));
     let conversation = Arc::clone(&transport.conversation);
     let mut line = LongLine::new(conversation.config.max_message_bytes);
-    // A line that is too large for memory.
-    let mut spool: Option<Spool> = None;
-    let way: Arc<dyn Transport> = transport;
+    let transport: Arc<dyn Transport> = transport;
     loop {
         let piece = tokio::select! {
             piece = stdout.fill_buf() => piece,
@@ -279,39 +278,18 @@ async fn read(transport: Arc<StdioTransport>, mut stdout: impl AsyncBufRead + Un
         let end = memchr(b'\n', piece);
         let length = end.map_or(piece.len(), |at| at + 1);
         let bytes = piece.get(..length).unwrap_or_default();
-        if spool.is_none() && line.is_worth_a_file(bytes.len(), &conversation) {
-            spool = line.spooled(&conversation).await;
-        }
-        if let Some(spooling) = &mut spool {
-            spooling.push(bytes).await;
-            if end.is_some()
-                && let Some(spool) = spool.take()
-            {
-                // Reading waits for the disk: what a server writes faster stays in its pipe, and not in memory.
-                spool.end(&conversation, &way, None).await;
-            }
-        } else if end.is_none() {
+        if end.is_none() {
             line.push(bytes);
         } else if line.is_empty() && length <= line.limit {
             // Almost every line: it is read where it is.
-            hear(&conversation, bytes, &way).await;
+            conversation.hear(&text_of(bytes), &transport);
         } else {
             line.push(bytes);
-            line.hear(&conversation, &way).await;
+            line.hear(&conversation, &transport);
             line.clear();
         }
         stdout.consume(length);
     }
-}
-
-async fn hear(conversation: &Arc<Conversation>, line: &[u8], way: &Arc<dyn Transport>) {
-    // A broken character makes one text odd, not the whole line unreadable.
-    let text = text_of(line);
-    let Some(slot) = place_for(line.len(), conversation).filter(|_| text.starts_with('{')) else {
-        conversation.hear(&text, way);
-        return;
-    };
-    hear_large(&text, &slot, conversation, way).await;
 }
 
 /// One line of whatever length, of which no more than a limit is kept.
@@ -359,28 +337,10 @@ impl LongLine {
         self.tail = None;
     }
 
-    /// Whether it is, with so many bytes more, larger than results that are kept in memory.
-    fn is_worth_a_file(&self, more: usize, conversation: &Conversation) -> bool {
-        // Looked at for long lines only, as almost none is.
-        if self.is_empty() || self.tail.is_some() {
-            return false;
-        }
-        let length = self.kept.len() + more;
-        self.kept.first() == Some(&b'{') && place_for(length, conversation).is_some()
-    }
-
-    /// The line so far, in a file.
-    async fn spooled(&mut self, conversation: &Conversation) -> Option<Spool> {
-        let slot = conversation.requests.any_slot()?;
-        let mut spool = Spool::begin(slot.store()).await;
-        spool.push(&self.kept).await;
-        self.clear();
-        Some(spool)
-    }
-
-    async fn hear(&self, conversation: &Arc<Conversation>, way: &Arc<dyn Transport>) {
+    fn hear(&self, conversation: &Arc<Conversation>, transport: &Arc<dyn Transport>) {
         let Some(tail) = &self.tail else {
-            return hear(conversation, &self.kept, way).await;
+            conversation.hear(&text_of(&self.kept), transport);
+            return;
         };
         let head = String::from_utf8_lossy(&self.kept);
         if head.trim_start().starts_with(['{', '[']) {
@@ -456,9 +416,9 @@ mod tests {
         let conversation = conversation(1000);
         let (stdout, output) = tokio::io::duplex(64);
         let transport = StdioTransport::new(ours, stdout, Arc::clone(&conversation));
-        let told = [(); 2].map(|()| {
-            let (tell, told) = mpsc::channel();
-            let done = Box::new(move |outcome| tell.send(format!("{outcome:?}")).unwrap());
+        let receivers = [(); 2].map(|()| {
+            let (sender, receiver) = mpsc::channel();
+            let done = Box::new(move |outcome| sender.send(format!("{outcome:?}")).unwrap());
             let patience = Patience::of(Duration::from_secs(60));
             let id = conversation.requests.begin(patience, None, done).ok();
             let kind = Kind::Request {
@@ -468,20 +428,20 @@ mod tests {
             };
             let text = "x".repeat(999);
             Arc::clone(&transport).send(Outgoing { kind, text });
-            told
+            receiver
         });
         let mut read = vec![0; reads];
         theirs.read_exact(&mut read).await.unwrap();
         drop(theirs);
         drop(output);
         conversation.lost.cancelled().await;
-        told.map(|told| told.recv_timeout(Duration::from_secs(10)).unwrap())
+        receivers.map(|receiver| receiver.recv_timeout(Duration::from_secs(10)).unwrap())
     }
 
     #[tokio::test]
     async fn a_request_counts_as_sent_when_its_last_byte_was_written() {
         let (sent, unsent) = ("Err(Lost { sent: true })", "Err(Lost { sent: false })");
-        // The pipe holds 64 bytes that nobody has read.
+        // The pipe holds 64 unread bytes.
         assert_eq!(outcomes(500).await, [unsent, unsent]);
         assert_eq!(outcomes(1_000).await, [sent, unsent]);
         assert_eq!(outcomes(1_999).await, [sent, sent]);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use operations_core::error::CallError;
 
 use super::{Caller, Held, Outgoing, Stage};
+use crate::errors;
 use crate::limits::{CONFIRMATION, IDS_PER_PING, RECONNECTION, STREAM_WINDOW, TICK};
-use crate::loss;
 use crate::state::Todo;
 use crate::wire::Notice;
 
@@ -17,7 +17,7 @@ impl Caller {
         self.carry_out(now, effects, None, todo);
     }
 
-    /// Every half second: what nobody confirmed, what waits too long for a connection, what is still parked.
+    /// Every half second: what was not confirmed, what waits too long for a connection, what is still parked.
     pub fn tick(&mut self, now: f64, todo: &mut Todo) {
         while let Some((at, id)) = self.unconfirmed.front().cloned()
             && now - at >= CONFIRMATION
@@ -31,7 +31,7 @@ impl Caller {
                 matches!(&outgoing.stage, Stage::Sent { at: sent } | Stage::Offered { at: sent, .. } if *sent <= at)
             });
             if is_overdue {
-                self.fail(now, &id, loss::unconfirmed, todo);
+                self.fail(now, &id, errors::unconfirmed, todo);
             }
         }
         if let Some(disconnected_at) = self.disconnected_at {
@@ -44,7 +44,7 @@ impl Caller {
                 .map(|(id, _)| Arc::clone(id))
                 .collect();
             for id in waiting {
-                self.fail(now, &id, loss::not_connected, todo);
+                self.fail(now, &id, errors::not_connected, todo);
             }
             return;
         }
@@ -59,7 +59,7 @@ impl Caller {
         }
     }
 
-    /// A worker has come: it may have places.
+    /// A worker has come: it may have slots.
     pub fn worker_came(&self, todo: &mut Todo) {
         for (operation, lane) in &self.lanes {
             if lane.is_contended && lane.waiting > 0 {
@@ -108,7 +108,7 @@ impl Caller {
             self.fail(
                 now,
                 id,
-                |operation| loss::answer_lost(operation, &name),
+                |operation| errors::answer_lost(operation, &name),
                 todo,
             );
         }
@@ -128,7 +128,7 @@ impl Caller {
             self.fail(
                 now,
                 &id,
-                |operation| loss::worker_lost(operation, &name),
+                |operation| errors::worker_lost(operation, &name),
                 todo,
             );
         }
@@ -157,7 +157,7 @@ impl Caller {
             self.fail(
                 now,
                 &id,
-                |operation| loss::closed(operation, was_sent),
+                |operation| errors::closed(operation, was_sent),
                 todo,
             );
         }
@@ -179,7 +179,7 @@ impl Caller {
     }
 }
 
-/// How a worker is told of: by its name, if it has said one.
+/// How a worker is named in messages: by its name, if it has one.
 fn called(name: &str, id: &str) -> String {
     if name.is_empty() { id } else { name }.to_owned()
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use operations_core::call::{CallEvent, EventType, holds_bytes};
+use operations_core::envelope::ResponseEnvelope;
 use operations_core::error::CallError;
 use operations_core::json::Object;
 use operations_core::lock::locked;
@@ -17,9 +18,9 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
-use crate::state::News;
+use crate::state::CallUpdate;
 
-/// What is served this way, and what of it is under way.
+/// What is served natively, and which calls are running.
 #[derive(Debug, Default)]
 pub(super) struct Natives {
     served: Mutex<Option<(Arc<Registry>, Handle)>>,
@@ -41,10 +42,10 @@ impl Natives {
 }
 
 /// Does what the worker asks for.
-pub(super) fn take(shared: &Arc<Shared>, news: News) {
+pub(super) fn take(shared: &Arc<Shared>, update: CallUpdate) {
     let natives = &shared.natives;
-    match news {
-        News::Requested(id, payload) => {
+    match update {
+        CallUpdate::Requested(id, payload) => {
             let Some((registry, runtime)) = locked(&natives.served).clone() else {
                 return;
             };
@@ -55,12 +56,12 @@ pub(super) fn take(shared: &Arc<Shared>, news: News) {
             locked(&natives.running).insert(Arc::clone(&id), running.clone());
             runtime.spawn(serve(Arc::clone(shared), registry, id, payload, running));
         }
-        News::Aborted(id) => {
+        CallUpdate::Aborted(id) => {
             if let Some(running) = locked(&natives.running).get(&id) {
                 running.cancel.cancel();
             }
         }
-        News::MayGoOn(id) => {
+        CallUpdate::MayGoOn(id) => {
             if let Some(running) = locked(&natives.running).get(&id) {
                 running.more.notify_one();
             }
@@ -129,7 +130,10 @@ async fn work(
     match registry.route(call) {
         Route::Host => Outcome::ForHost,
         Route::Here(served) => match served.answer() {
-            Answer::One(answer) => answer.await.map_or_else(Outcome::Failed, Outcome::Answered),
+            Answer::One(answer) => match answer.await {
+                Ok(envelope) => Outcome::Answered(envelope.into_text()),
+                Err(error) => Outcome::Failed(error),
+            },
             Answer::Many(events) => stream(shared, id, events, running).await,
         },
     }
@@ -138,7 +142,7 @@ async fn work(
 async fn stream(
     shared: &Arc<Shared>,
     id: &str,
-    mut events: BoxStream<'static, Result<String, CallError>>,
+    mut events: BoxStream<'static, Result<ResponseEnvelope, CallError>>,
     running: &Running,
 ) -> Outcome {
     loop {
@@ -153,7 +157,7 @@ async fn stream(
             Some(Ok(output)) => output,
         };
         let sent = shared.act(|_, state, todo| {
-            let may_go_on = state.worker.respond(id, &output, todo)?;
+            let may_go_on = state.worker.respond(id, output.text(), todo)?;
             Ok((may_go_on, state.worker.is_awaited(id)))
         });
         match sent {

@@ -18,7 +18,7 @@ pub(super) enum Submitted {
 }
 
 impl Shared {
-    /// Has something of JavaScript's looked at soon, on the connection's own thread.
+    /// Has something of JavaScript's processed soon, on the connection's own thread.
     pub(super) fn submit(self: &Arc<Self>, what: Submitted) {
         let mut submitted = locked(&self.submitted);
         submitted.push(what);

@@ -45,16 +45,16 @@ pub(super) async fn keep_time(shared: Arc<Shared>) {
             () = sleep(wait) => {}
             () = shared.clock.notified() => continue,
         }
-        look_at_link(&shared);
+        check_link(&shared);
         shared.act(|now, state, todo| state.time(now, todo));
     }
 }
 
-/// What the client tells about the connection.
+/// Events of the client about the connection.
 pub(super) async fn follow(shared: Arc<Shared>, mut events: mpsc::UnboundedReceiver<Event>) {
     while let Some(event) = events.recv().await {
         match event {
-            Event::Connected | Event::Disconnected => look_at_link(&shared),
+            Event::Connected | Event::Disconnected => check_link(&shared),
             Event::SlowConsumer(_) => shared.logger.log(
                 Level::Warning,
                 MODULE,
@@ -98,7 +98,7 @@ fn attempt_failed(shared: &Arc<Shared>, error: &ClientError) {
     let is_new = shared.act(|_, state, _| {
         let is_new = state.status.failed(&problem);
         if is_new {
-            shared.tell_status(state);
+            shared.report_status(state);
         }
         is_new
     });
@@ -107,8 +107,8 @@ fn attempt_failed(shared: &Arc<Shared>, error: &ClientError) {
     shared.logger.log(level, MODULE, message, []);
 }
 
-/// Tells the state whether there is a connection. Events of the client can be lost, its state cannot.
-fn look_at_link(shared: &Arc<Shared>) {
+/// Updates the state with whether there is a connection. Events of the client can be lost, its state cannot.
+fn check_link(shared: &Arc<Shared>) {
     let is_up = shared.client.connection_state() == Link::Connected;
     let max_payload = shared.client.max_payload();
     let changed = shared.act(|now, state, todo| {
@@ -120,7 +120,7 @@ fn look_at_link(shared: &Arc<Shared>) {
         } else {
             state.disconnected(now);
         }
-        shared.tell_status(state);
+        shared.report_status(state);
         true
     });
     if changed {

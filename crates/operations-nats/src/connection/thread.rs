@@ -31,13 +31,13 @@ where
                     .as_ref()
                     .ok()
                     .map(|connection| connection.shared.closed.clone());
-                // A connection that nobody waits for any more is dropped here, which closes it.
+                // A connection that was abandoned is dropped here, which closes it.
                 let _ = sender.send(result);
                 if let Some(is_closed) = is_closed {
                     is_closed.cancelled().await;
                 }
             });
-            // A look-up of a name may still be under way.
+            // A DNS lookup may still be running.
             runtime.shutdown_background();
         })
         .map_err(|error| no_thread(&error))?;

@@ -7,9 +7,9 @@ use operations_core::error::CallError;
 use operations_core::json;
 
 use super::{Running, Worker};
+use crate::errors;
 use crate::limits::STREAM_WINDOW;
-use crate::loss;
-use crate::state::{Doer, News, Todo};
+use crate::state::{CallUpdate, Doer, Todo};
 use crate::subjects::{ANSWERS, Subjects};
 use crate::wire;
 
@@ -41,7 +41,7 @@ impl Worker {
         let message = wire::responded(id, output, number);
         if message.len() > max_payload {
             let size = message.len();
-            return Err(loss::too_large(
+            return Err(errors::too_large(
                 TooLarge::Output,
                 &running.operation,
                 size,
@@ -69,7 +69,7 @@ impl Worker {
 
     /// A call has failed.
     pub fn fail(&mut self, id: &str, error: &CallError, todo: &mut Todo) {
-        /// As much of a message as is told when all of it does not fit.
+        /// As much of a message as is sent when all of it does not fit.
         const SHORTENED: usize = 4_096;
         let Some(running) = self.running.get_mut(id) else {
             return;
@@ -109,7 +109,7 @@ impl Worker {
             .is_some_and(|running| !running.is_aborted && !running.is_answered)
     }
 
-    /// JavaScript is about to do this. Says whether it is still wanted; if it is not, its place is free. What comes too late
+    /// JavaScript is about to do this. Says whether it is still wanted; if it is not, its slot is free. What comes too late
     /// is answered as the native registry answers it.
     pub fn begin(&mut self, now: f64, id: &str, todo: &mut Todo) -> bool {
         let Some(running) = self.running.get_mut(id) else {
@@ -136,13 +136,13 @@ impl Worker {
         match self.running.get_mut(id) {
             Some(running) if !running.is_aborted => {
                 running.doer = Doer::Host;
-                todo.tell(Doer::Host, News::Requested(Arc::clone(id), payload));
+                todo.update(Doer::Host, CallUpdate::Requested(Arc::clone(id), payload));
             }
             _ => self.finished(now, id, todo),
         }
     }
 
-    /// The work is over, whatever came of it: its place is free.
+    /// The work is over, whatever came of it: its slot is free.
     pub fn finished(&mut self, now: f64, id: &str, todo: &mut Todo) {
         let Some(running) = self.running.remove(id) else {
             return;
@@ -171,7 +171,7 @@ impl Worker {
         stream.up_to = stream.up_to.max(up_to.min(stream.sent + STREAM_WINDOW));
         if stream.is_waiting && stream.sent < stream.up_to {
             stream.is_waiting = false;
-            todo.tell(running.doer, News::MayGoOn(id.into()));
+            todo.update(running.doer, CallUpdate::MayGoOn(id.into()));
         }
     }
 }

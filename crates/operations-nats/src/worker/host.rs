@@ -53,7 +53,7 @@ impl Worker {
                 from: Arc::clone(&self.me),
                 id: Arc::clone(&id),
             };
-            todo.notify_surely(subject, &notice);
+            todo.notify_reliably(subject, &notice);
             self.finished(now, &id, todo);
         }
     }

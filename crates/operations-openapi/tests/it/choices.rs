@@ -210,7 +210,7 @@ fn a_document_may_consist_of_so_many_files() {
     };
     assert_eq!(index, MAX_FILES);
     assert!(refusal.message.contains("files"), "{refusal}");
-    // And what leads from file to file for too long is told.
+    // And what leads from file to file for too long is reported.
     let result = import(&document, &ImportChoices::default());
     assert_eq!(result.report[0].problems[0].code, Reason::Reference);
 }

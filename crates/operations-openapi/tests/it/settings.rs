@@ -35,7 +35,7 @@ fn a_key_that_is_there_twice_is_refused() {
 }
 
 #[test]
-fn what_is_wrong_is_told_without_the_text() {
+fn what_is_wrong_is_reported_without_the_text() {
     for text in [
         "{ \"token\": \"hush\" ",
         "token: [hush\nother: 1",

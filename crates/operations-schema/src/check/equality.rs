@@ -3,29 +3,30 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use super::failure::{Stop, Verdict, passed, require};
 use super::walk::Walk;
-use crate::host::{Class, Host, OwnKeys, Result};
 use crate::ir::{Const, ConstId};
 use crate::number::same_number;
+use crate::value_access::{Class, Interrupt, OwnKeys, Result, ValueAccess};
 
 /// Up to this many elements every pair is compared; beyond, hashes sort out first.
 const PAIRWISE: usize = 8;
 
-impl<H: Host> Walk<'_, '_, H> {
+impl<A: ValueAccess> Walk<'_, '_, A> {
     /// Whether a value equals a constant of the program.
-    pub(crate) fn equals(&mut self, value: H::Value, id: ConstId) -> Result<bool> {
+    pub(super) fn equals(&mut self, value: A::Value, id: ConstId) -> Result<bool> {
         let program = self.program;
         match program.constant(id) {
             constant @ (Const::Array(_) | Const::Object(_) | Const::Date(_)) => {
-                self.equals_const(value, constant)
+                passed(self.equals_const(value, constant))
             }
             _ => self.same(value, id),
         }
     }
 
-    fn equals_const(&mut self, value: H::Value, constant: &Const) -> Result<bool> {
+    fn equals_const(&mut self, value: A::Value, constant: &Const) -> Verdict {
         self.spend(1)?;
-        Ok(match (constant, self.class(value)?) {
+        require(match (constant, self.class(value)?) {
             (Const::Undefined, Class::Undefined) | (Const::Null, Class::Null) => true,
             (Const::Bool(wanted), Class::Bool(found)) => *wanted == found,
             (Const::Number(wanted), Class::Number(found)) => same_number(*wanted, found),
@@ -41,25 +42,21 @@ impl<H: Host> Walk<'_, '_, H> {
                 .is_some_and(|found| same_number(found, *wanted)),
             (Const::Slot(slot), _) => self.same_slot(value, *slot)?,
             (Const::Array(wanted), Class::Array) => {
-                if self.array_length(value)? != wanted.len() {
-                    return Ok(false);
-                }
+                require(self.array_length(value)? == wanted.len())?;
                 for (index, wanted) in wanted.iter().enumerate() {
                     let element = self.element(value, index)?;
-                    if !self.inside(|walk| walk.equals_const(element, wanted))? {
-                        return Ok(false);
-                    }
+                    self.inside(|walk| walk.equals_const(element, wanted))?;
                 }
                 true
             }
-            (Const::Object(wanted), Class::Object) => self.equals_object(value, wanted)?,
+            (Const::Object(wanted), Class::Object) => return self.equals_object(value, wanted),
             _ => false,
         })
     }
 
-    fn equals_object(&mut self, value: H::Value, wanted: &[(Box<str>, Const)]) -> Result<bool> {
+    fn equals_object(&mut self, value: A::Value, wanted: &[(Box<str>, Const)]) -> Verdict {
         let mut found = 0;
-        let all = self.each_key(value, OwnKeys::Enumerable, |walk, key| {
+        self.each_key(value, OwnKeys::Enumerable, |walk, key| {
             let property = walk.by_key(value, key)?;
             walk.spend(wanted.len() as u64 / 4)?;
             let wanted = walk.key_text(key, |name| {
@@ -74,16 +71,16 @@ impl<H: Host> Walk<'_, '_, H> {
                     walk.inside(|walk| walk.equals_const(property, constant))
                 }
                 // A property that is `undefined` is not there, as far as JSON goes.
-                None => walk.is_undefined(property),
+                None => require(walk.is_undefined(property)?),
             }
         })?;
-        Ok(all && found == wanted.len())
+        require(found == wanted.len())
     }
 
     /// Whether two values are equal.
-    fn equal(&mut self, one: H::Value, other: H::Value) -> Result<bool> {
+    fn equal(&mut self, one: A::Value, other: A::Value) -> Verdict {
         self.spend(1)?;
-        Ok(match (self.class(one)?, self.class(other)?) {
+        require(match (self.class(one)?, self.class(other)?) {
             (Class::String, Class::String) => {
                 let text = self.text(one, str::to_owned)?;
                 self.text(other, |found| found == text)?
@@ -93,35 +90,31 @@ impl<H: Host> Walk<'_, '_, H> {
             }
             (Class::Array, Class::Array) => {
                 let length = self.array_length(one)?;
-                if self.array_length(other)? != length {
-                    return Ok(false);
-                }
+                require(self.array_length(other)? == length)?;
                 for index in 0..length {
-                    let same = self.inside(|walk| {
+                    self.inside(|walk| {
                         let left = walk.element(one, index)?;
                         let right = walk.element(other, index)?;
                         walk.equal(left, right)
                     })?;
-                    if !same {
-                        return Ok(false);
-                    }
                 }
                 true
             }
             (Class::Object, Class::Object) => {
                 let times = (self.date(one)?, self.date(other)?);
                 if let (Some(left), Some(right)) = times {
-                    return Ok(same_number(left, right));
+                    return require(same_number(left, right));
                 }
                 let count = self.count_keys(one, OwnKeys::Enumerable)?;
-                count == self.count_keys(other, OwnKeys::Enumerable)?
-                    && self.each_key(one, OwnKeys::Enumerable, |walk, key| {
-                        let left = walk.by_key(one, key)?;
-                        match walk.own_by_key(other, key)? {
-                            Some(right) => walk.inside(|walk| walk.equal(left, right)),
-                            None => Ok(false),
-                        }
-                    })?
+                require(count == self.count_keys(other, OwnKeys::Enumerable)?)?;
+                self.each_key(one, OwnKeys::Enumerable, |walk, key| {
+                    let left = walk.by_key(one, key)?;
+                    match walk.own_by_key(other, key)? {
+                        Some(right) => walk.inside(|walk| walk.equal(left, right)),
+                        None => Err(Stop::Failed),
+                    }
+                })?;
+                true
             }
             // Symbols and functions have no content to compare.
             (Class::Symbol, Class::Symbol) | (Class::Function, Class::Function) => false,
@@ -130,7 +123,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// JSON Schema's `uniqueItems`.
-    pub(crate) fn all_differ(&mut self, value: H::Value, length: usize) -> Result<bool> {
+    pub(super) fn all_differ(&mut self, value: A::Value, length: usize) -> Result<bool> {
         let mut by_hash: HashMap<u64, Vec<usize>> = HashMap::new();
         for index in 0..length {
             let hash = if length <= PAIRWISE {
@@ -148,8 +141,8 @@ impl<H: Host> Walk<'_, '_, H> {
                     let one = walk.element(value, before)?;
                     let other = walk.element(value, index)?;
                     walk.equal(one, other)
-                })?;
-                if same {
+                });
+                if passed(same)? {
                     return Ok(false);
                 }
             }
@@ -159,7 +152,7 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// Equal values have equal hashes; the order of keys does not matter.
-    fn content_hash(&mut self, value: H::Value) -> Result<u64> {
+    fn content_hash(&mut self, value: A::Value) -> Result<u64> {
         self.spend(1)?;
         let mut hasher = DefaultHasher::new();
         match self.class(value)? {
@@ -187,7 +180,7 @@ impl<H: Host> Walk<'_, '_, H> {
                     walk.key_text(key, |name| name.hash(&mut hasher))?;
                     content.hash(&mut hasher);
                     sum = sum.wrapping_add(hasher.finish());
-                    Ok(true)
+                    Ok::<_, Interrupt>(())
                 })?;
                 (6_u8, sum).hash(&mut hasher);
             }

@@ -1,25 +1,26 @@
 //! `unevaluatedProperties` and `unevaluatedItems`: what the other keywords have looked at.
 //!
-//! Nothing is recorded while checking; a schema with one of these keywords asks afterwards. Schemas
+//! Nothing is recorded while checking; a schema with one of these keywords collects afterwards. Schemas
 //! without them pay nothing.
 
+use super::failure::{OnFailure, Step, Verdict};
 use super::walk::Walk;
-use crate::host::{Class, Host, OwnKeys, Result};
 use crate::ir::{
     Additional, ArrayRules, JsonSchema, LogicRules, NodeId, ObjectRules, Shape, Unevaluated,
 };
+use crate::value_access::{Class, OwnKeys, Result, ValueAccess};
 
 /// The parts of an array or an object, and which of them have been looked at.
-pub(crate) struct Parts<H: Host> {
-    value: H::Value,
+struct Parts<A: ValueAccess> {
+    value: A::Value,
     class: Class,
     /// The own keys of an object; of an array only their number counts.
-    pub(crate) keys: Vec<H::Key>,
-    pub(crate) seen: Vec<bool>,
+    keys: Vec<A::Key>,
+    seen: Vec<bool>,
 }
 
 /// The schema of the parts of such a value that nothing else looked at.
-pub(crate) fn of_parts(rules: &Unevaluated, class: Class) -> Option<NodeId> {
+fn of_parts(rules: &Unevaluated, class: Class) -> Option<NodeId> {
     match class {
         Class::Object => rules.properties,
         Class::Array => rules.items,
@@ -27,50 +28,51 @@ pub(crate) fn of_parts(rules: &Unevaluated, class: Class) -> Option<NodeId> {
     }
 }
 
-impl<H: Host> Parts<H> {
+impl<A: ValueAccess> Parts<A> {
     fn all_seen(&mut self) {
         self.seen.fill(true);
     }
 }
 
-impl<H: Host> Walk<'_, '_, H> {
-    pub(super) fn nothing_unevaluated(
+impl<A: ValueAccess> Walk<'_, '_, A> {
+    #[inline(never)]
+    pub(super) fn unevaluated<F: OnFailure>(
         &mut self,
         schema: &JsonSchema,
         rules: &Unevaluated,
         class: Class,
-        value: H::Value,
-    ) -> Result<bool> {
+        value: A::Value,
+    ) -> Verdict {
         let Some(node) = of_parts(rules, class) else {
-            return Ok(true);
+            return Ok(());
         };
         let parts = self.unevaluated_parts(schema, class, value)?;
         self.spend(parts.seen.len() as u64 / 8)?;
-        for (index, seen) in parts.seen.iter().enumerate() {
-            if *seen {
+        for (index, _) in parts.seen.iter().enumerate().filter(|(_, seen)| !**seen) {
+            let Some(key) = parts.keys.get(index) else {
+                if !Self::settle::<F>(self.accepts_element(node, value, index))? {
+                    self.fail_at::<F>(Step::Index(index), "Unexpected element")?;
+                }
                 continue;
-            }
-            let passes = match parts.keys.get(index) {
-                Some(key) => self.inside(|walk| {
-                    let property = walk.by_key(value, *key)?;
-                    Ok(walk.is_undefined(property)? || walk.visit(node, property)?)
-                })?,
-                None => self.visit_element(node, value, index)?,
             };
-            if !passes {
-                return Ok(false);
+            let passes = self.inside(|walk| {
+                let property = walk.by_key(value, *key)?;
+                Ok(walk.is_undefined(property)? || walk.accepts(node, property)?)
+            });
+            if !Self::settle::<F>(passes)? {
+                self.fail_at::<F>(Step::Key(*key), "Unexpected property")?;
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// The parts of a value, with those marked that the keywords beside `unevaluated...` looked at.
-    pub(crate) fn unevaluated_parts(
+    fn unevaluated_parts(
         &mut self,
         schema: &JsonSchema,
         class: Class,
-        value: H::Value,
-    ) -> Result<Parts<H>> {
+        value: A::Value,
+    ) -> Result<Parts<A>> {
         let mut parts = Parts {
             value,
             class,
@@ -94,8 +96,14 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// Marks what a schema looked at that the value has passed.
-    fn mark(&mut self, id: NodeId, parts: &mut Parts<H>) -> Result<()> {
+    fn mark(&mut self, id: NodeId, parts: &mut Parts<A>) -> Result<()> {
         self.open_rule()?;
+        let marked = self.mark_shape(id, parts);
+        self.close_rule();
+        marked
+    }
+
+    fn mark_shape(&mut self, id: NodeId, parts: &mut Parts<A>) -> Result<()> {
         self.spend(parts.seen.len() as u64 / 8)?;
         let program = self.program;
         match program.shape(id) {
@@ -109,9 +117,7 @@ impl<H: Host> Walk<'_, '_, H> {
                     parts.all_seen();
                 }
             }
-            Shape::Ref(target) | Shape::Import(target) => {
-                self.mark(*target, parts)?;
-            }
+            Shape::Ref(target) | Shape::Import(target) => self.mark(*target, parts)?,
             Shape::Intersect(node) => {
                 for schema in &node.all_of {
                     self.mark(*schema, parts)?;
@@ -127,20 +133,19 @@ impl<H: Host> Walk<'_, '_, H> {
             Shape::Record(_) | Shape::Array(_) | Shape::Tuple(_) => parts.all_seen(),
             _ => {}
         }
-        self.close_rule();
         Ok(())
     }
 
-    fn mark_passing(&mut self, variants: &[NodeId], parts: &mut Parts<H>) -> Result<()> {
+    fn mark_passing(&mut self, variants: &[NodeId], parts: &mut Parts<A>) -> Result<()> {
         for variant in variants {
-            if self.visit(*variant, parts.value)? {
+            if self.accepts(*variant, parts.value)? {
                 self.mark(*variant, parts)?;
             }
         }
         Ok(())
     }
 
-    fn mark_schema(&mut self, schema: &JsonSchema, parts: &mut Parts<H>) -> Result<()> {
+    fn mark_schema(&mut self, schema: &JsonSchema, parts: &mut Parts<A>) -> Result<()> {
         if parts.class == Class::Object
             && let Some(rules) = &schema.object
         {
@@ -157,7 +162,7 @@ impl<H: Host> Walk<'_, '_, H> {
         }
     }
 
-    fn mark_properties(&mut self, rules: &ObjectRules, parts: &mut Parts<H>) -> Result<()> {
+    fn mark_properties(&mut self, rules: &ObjectRules, parts: &mut Parts<A>) -> Result<()> {
         let program = self.program;
         if rules.additional == Additional::Unspecified {
             for (key, seen) in parts.keys.iter().zip(&mut parts.seen) {
@@ -167,7 +172,7 @@ impl<H: Host> Walk<'_, '_, H> {
                 self.spend(1)?;
                 *seen = self.key_text(*key, |name| rules.find(program, name).is_some())?;
                 for property in &rules.patterns {
-                    let name = self.host.key_value(*key);
+                    let name = self.access.key_value(*key);
                     *seen = *seen || self.matches(name, property.pattern)?;
                 }
             }
@@ -184,7 +189,7 @@ impl<H: Host> Walk<'_, '_, H> {
         Ok(())
     }
 
-    fn mark_items(&mut self, rules: &ArrayRules, parts: &mut Parts<H>) -> Result<()> {
+    fn mark_items(&mut self, rules: &ArrayRules, parts: &mut Parts<A>) -> Result<()> {
         if rules.rest.is_some() {
             parts.all_seen();
         }
@@ -193,13 +198,13 @@ impl<H: Host> Walk<'_, '_, H> {
         }
         if let Some(contains) = rules.contains.filter(|_| rules.contains_evaluates) {
             for (index, seen) in parts.seen.iter_mut().enumerate() {
-                *seen = *seen || self.visit_element(contains, parts.value, index)?;
+                *seen = *seen || self.accepts_element(contains, parts.value, index)?;
             }
         }
         Ok(())
     }
 
-    fn mark_logic(&mut self, rules: &LogicRules, parts: &mut Parts<H>) -> Result<()> {
+    fn mark_logic(&mut self, rules: &LogicRules, parts: &mut Parts<A>) -> Result<()> {
         if let Some(target) = rules.reference {
             self.mark(target, parts)?;
         }
@@ -214,7 +219,7 @@ impl<H: Host> Walk<'_, '_, H> {
             self.mark_passing(variants, parts)?;
         }
         if let Some(condition) = rules.condition {
-            let branch = if self.visit(condition, parts.value)? {
+            let branch = if self.accepts(condition, parts.value)? {
                 self.mark(condition, parts)?;
                 rules.then
             } else {

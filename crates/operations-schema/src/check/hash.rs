@@ -3,7 +3,7 @@
 //! differ, a `Uint8Array` reads as an object).
 
 use super::walk::Walk;
-use crate::host::{Class, Host, Interrupt, OwnKeys, Result};
+use crate::value_access::{Class, Interrupt, OwnKeys, Result, ValueAccess};
 
 const START: u64 = 14_695_981_039_346_656_037;
 const PRIME: u64 = 1_099_511_628_211;
@@ -51,14 +51,14 @@ impl Fnv {
     }
 }
 
-impl<H: Host> Walk<'_, '_, H> {
-    pub(crate) fn typebox_hash(&mut self, value: H::Value) -> Result<u64> {
+impl<A: ValueAccess> Walk<'_, '_, A> {
+    pub(crate) fn typebox_hash(&mut self, value: A::Value) -> Result<u64> {
         let mut hash = Fnv(START);
         self.hash_into(value, &mut hash)?;
         Ok(hash.0)
     }
 
-    fn hash_into(&mut self, value: H::Value, hash: &mut Fnv) -> Result<()> {
+    fn hash_into(&mut self, value: A::Value, hash: &mut Fnv) -> Result<()> {
         self.spend(1)?;
         match self.class(value)? {
             Class::Undefined => hash.byte(UNDEFINED),
@@ -86,7 +86,7 @@ impl<H: Host> Walk<'_, '_, H> {
             }
             Class::Symbol => {
                 hash.byte(SYMBOL);
-                match self.host.symbol_description(value)? {
+                match self.access.symbol_description(value)? {
                     Some(text) => hash.string(&text),
                     None => hash.byte(UNDEFINED),
                 }
@@ -113,7 +113,7 @@ impl<H: Host> Walk<'_, '_, H> {
         Ok(())
     }
 
-    fn hash_object(&mut self, value: H::Value, hash: &mut Fnv) -> Result<()> {
+    fn hash_object(&mut self, value: A::Value, hash: &mut Fnv) -> Result<()> {
         hash.byte(OBJECT);
         let mut names = Vec::new();
         let mut keys = self.keys(value, OwnKeys::Names)?;

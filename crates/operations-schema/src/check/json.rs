@@ -1,12 +1,16 @@
 //! JSON Schema.
 
+use super::failure::{OnFailure, Verdict};
+use super::messages::{self, Literal, Types};
 use super::walk::Walk;
-use crate::host::{Class, Host, Result};
-use crate::ir::{Bounds, Const, JsonSchema, LogicRules, MinMax, StringRules, TypeSet};
+use crate::ir::{
+    Bounds, Const, ConstId, JsonSchema, LogicRules, MinMax, NodeId, StringRules, TypeSet,
+};
 use crate::number::is_decimal_multiple;
+use crate::value_access::{Class, Result, ValueAccess};
 
 /// The JSON types of a value; empty for what JSON does not have.
-pub(crate) fn types_of(class: Class) -> TypeSet {
+fn types_of(class: Class) -> TypeSet {
     match class {
         Class::Null => TypeSet::NULL,
         Class::Bool(_) => TypeSet::BOOLEAN,
@@ -20,35 +24,28 @@ pub(crate) fn types_of(class: Class) -> TypeSet {
     }
 }
 
-impl<H: Host> Walk<'_, '_, H> {
-    pub(super) fn json(&mut self, schema: &JsonSchema, value: H::Value) -> Result<bool> {
+impl<A: ValueAccess> Walk<'_, '_, A> {
+    pub(super) fn json<F: OnFailure>(&mut self, schema: &JsonSchema, value: A::Value) -> Verdict {
         let class = self.class(value)?;
         if schema.nullable && class == Class::Null {
-            return Ok(true);
+            return Ok(());
         }
-        if schema
-            .types
-            .is_some_and(|types| !types.has(types_of(class)))
-            || !self.is_listed(schema, value)?
-        {
-            return Ok(false);
+        match schema.types {
+            Some(types) if !types.has(types_of(class)) => self.fail::<F>(Types(types))?,
+            _ => self.listed::<F>(schema, value)?,
         }
-        let passes = match class {
-            Class::Number(number) => match &schema.number {
-                Some(rules) => {
-                    self.pay_for_division(number, rules)?;
-                    rules.hold(number, is_decimal_multiple)
+        match class {
+            Class::Number(number) => {
+                if let Some(rules) = &schema.number {
+                    self.json_number::<F>(rules, schema, number)?;
                 }
-                None => true,
-            },
-            Class::String => match &schema.string {
-                Some(rules) => self.json_string(**rules, value)?,
-                None => true,
-            },
-            _ => true,
-        };
-        if !passes {
-            return Ok(false);
+            }
+            Class::String => {
+                if let Some(rules) = &schema.string {
+                    self.json_string::<F>(**rules, value)?;
+                }
+            }
+            _ => {}
         }
         let parts = match class {
             Class::Array => schema.array.is_some(),
@@ -56,58 +53,76 @@ impl<H: Host> Walk<'_, '_, H> {
             _ => false,
         };
         if !parts && schema.logic.is_none() && schema.unevaluated.is_none() {
-            return Ok(true);
+            return Ok(());
         }
         let entered = self.enter_resource(schema.resource);
-        let passes = self.json_parts(schema, class, value);
+        let verdict = self.json_parts::<F>(schema, class, value);
         self.leave_resource(entered);
-        passes
+        verdict
     }
 
-    /// Dividing fractions means dividing decimals of up to six hundred digits.
-    pub(crate) fn pay_for_division(&mut self, number: f64, rules: &Bounds<f64>) -> Result<()> {
+    fn json_number<F: OnFailure>(
+        &mut self,
+        rules: &Bounds<f64>,
+        schema: &JsonSchema,
+        number: f64,
+    ) -> Verdict {
+        // Dividing fractions means dividing decimals of up to six hundred digits.
         match rules.multiple_of {
-            Some(divisor) if number.fract() == 0.0 && divisor.fract() == 0.0 => self.spend(8),
-            Some(_) => self.spend(400),
+            Some(divisor) if number.fract() == 0.0 && divisor.fract() == 0.0 => self.spend(8)?,
+            Some(_) => self.spend(400)?,
+            None => {}
+        }
+        let noun = match schema.types {
+            Some(TypeSet::INTEGER) => "integer",
+            _ => "number",
+        };
+        self.bounds::<F>(noun, number, rules, is_decimal_multiple)
+    }
+
+    /// Everything that leads to other nodes.
+    fn json_parts<F: OnFailure>(
+        &mut self,
+        schema: &JsonSchema,
+        class: Class,
+        value: A::Value,
+    ) -> Verdict {
+        if class == Class::Array
+            && let Some(rules) = &schema.array
+        {
+            self.json_array::<F>(rules, value)?;
+        }
+        if class == Class::Object
+            && let Some(rules) = &schema.object
+        {
+            self.json_object::<F>(rules, value)?;
+        }
+        if let Some(rules) = &schema.logic {
+            self.json_logic::<F>(rules, value)?;
+        }
+        match &schema.unevaluated {
+            Some(rules) => self.unevaluated::<F>(schema, rules, class, value),
             None => Ok(()),
         }
     }
 
-    /// Everything that leads to other nodes.
-    fn json_parts(&mut self, schema: &JsonSchema, class: Class, value: H::Value) -> Result<bool> {
-        if class == Class::Array
-            && let Some(rules) = &schema.array
-            && !self.json_array(rules, value)?
-        {
-            return Ok(false);
-        }
-        if class == Class::Object
-            && let Some(rules) = &schema.object
-            && !self.json_object(rules, value)?
-        {
-            return Ok(false);
-        }
-        if let Some(rules) = &schema.logic
-            && !self.json_logic(rules, value)?
-        {
-            return Ok(false);
-        }
-        match &schema.unevaluated {
-            Some(rules) => self.nothing_unevaluated(schema, rules, class, value),
-            None => Ok(true),
-        }
-    }
-
     /// `const` and `enum`.
-    pub(crate) fn is_listed(&mut self, schema: &JsonSchema, value: H::Value) -> Result<bool> {
+    fn listed<F: OnFailure>(&mut self, schema: &JsonSchema, value: A::Value) -> Verdict {
         if let Some(constant) = schema.constant
             && !self.equals(value, constant)?
         {
-            return Ok(false);
+            return self.fail::<F>(Literal(self.program.constant(constant)));
         }
-        let Some(list) = &schema.enumeration else {
-            return Ok(true);
-        };
+        match &schema.enumeration {
+            Some(list) => {
+                let is_listed = self.is_one_of(list, value)?;
+                self.expect::<F>(is_listed, "Expected union value")
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn is_one_of(&mut self, list: &[ConstId], value: A::Value) -> Result<bool> {
         let program = self.program;
         if self.class(value)? == Class::String {
             // The text is read once, however long the list is.
@@ -136,89 +151,71 @@ impl<H: Host> Walk<'_, '_, H> {
         Ok(false)
     }
 
-    fn json_string(&mut self, rules: StringRules, value: H::Value) -> Result<bool> {
-        if !self.length_is_within(rules.length, value)? {
-            return Ok(false);
+    fn json_string<F: OnFailure>(&mut self, rules: StringRules, value: A::Value) -> Verdict {
+        if rules.length.is_given() {
+            let length = self.code_points(rules.length, value)?;
+            self.size::<F>(length, rules.length, messages::STRING_LENGTH)?;
         }
-        self.pattern_and_format(rules, value)
+        self.pattern_and_format::<F>(rules, value)
     }
 
-    /// Lengths count code points. There are at least half as many as UTF-16 units, and at most as
-    /// many, so counting is rarely needed.
-    fn length_is_within(&mut self, length: MinMax, value: H::Value) -> Result<bool> {
-        let MinMax { min, max } = length;
-        if !length.is_given() {
-            return Ok(true);
-        }
+    /// The length of a string in code points, or one that is on the same side of these bounds. There are at least
+    /// half as many as UTF-16 units, and at most as many, so counting is rarely needed.
+    fn code_points(&mut self, bounds: MinMax, value: A::Value) -> Result<f64> {
         let most = self.utf16_length(value)? as f64;
         let least = (most / 2.0).ceil();
-        if min.is_some_and(|min| most < min) || max.is_some_and(|max| least > max) {
-            return Ok(false);
+        let sides = |length| {
+            let [min, max] = [bounds.broken_min(length), bounds.broken_max(length)];
+            (min.is_some(), max.is_some())
+        };
+        if sides(least) == sides(most) {
+            return Ok(most);
         }
-        Ok((length.allows(least) && length.allows(most))
-            || length.allows(self.code_points(value)? as f64))
+        self.text(value, |text| text.chars().count() as f64)
     }
 
-    pub(crate) fn code_points(&mut self, value: H::Value) -> Result<usize> {
-        self.text(value, |text| text.chars().count())
-    }
-
-    fn json_logic(&mut self, rules: &LogicRules, value: H::Value) -> Result<bool> {
-        if let Some(target) = rules.reference
-            && !self.visit(target, value)?
-        {
-            return Ok(false);
+    fn json_logic<F: OnFailure>(&mut self, rules: &LogicRules, value: A::Value) -> Verdict {
+        if let Some(target) = rules.reference {
+            self.visit::<F>(target, value)?;
         }
         if let Some(reference) = rules.dynamic {
             let target = self.dynamic_target(reference)?;
-            if !self.visit(target, value)? {
-                return Ok(false);
-            }
+            self.visit::<F>(target, value)?;
         }
-        for schema in &rules.all_of {
-            if !self.visit(*schema, value)? {
-                return Ok(false);
-            }
-        }
+        self.all_of::<F>(&rules.all_of, value)?;
         if let Some(variants) = &rules.any_of
-            && !self.matches_any(variants, value)?
+            && self.count_variants(variants, value, 1)? == 0
         {
-            return Ok(false);
+            self.fail::<F>("Expected union value")?;
         }
-        if let Some(variants) = &rules.one_of
-            && self.count_variants(variants, value, 2)? != 1
-        {
-            return Ok(false);
+        if let Some(variants) = &rules.one_of {
+            match self.count_variants(variants, value, 2)? {
+                0 => self.fail::<F>("Expected union value")?,
+                1 => {}
+                _ => self.fail::<F>("Expected exactly one variant to match")?,
+            }
         }
         if let Some(schema) = rules.not
-            && self.visit(schema, value)?
+            && self.accepts(schema, value)?
         {
-            return Ok(false);
+            self.fail::<F>("Value should not match")?;
         }
         match self.branch(rules, value)? {
-            Some(branch) => self.visit(branch, value),
-            None => Ok(true),
+            Some(branch) => self.visit::<F>(branch, value),
+            None => Ok(()),
         }
-    }
-
-    pub(super) fn matches_any(
-        &mut self,
-        variants: &[crate::ir::NodeId],
-        value: H::Value,
-    ) -> Result<bool> {
-        Ok(self.count_variants(variants, value, 1)? == 1)
     }
 
     /// How many variants pass, counting no further than `enough`.
-    pub(crate) fn count_variants(
+    pub(super) fn count_variants(
         &mut self,
-        variants: &[crate::ir::NodeId],
-        value: H::Value,
+        variants: &[NodeId],
+        value: A::Value,
         enough: usize,
     ) -> Result<usize> {
         let mut count = 0;
         for variant in variants {
-            count += usize::from(self.visit(*variant, value)?);
+            count += usize::from(self.accepts(*variant, value)?);
             if count >= enough {
                 break;
             }
@@ -227,18 +224,14 @@ impl<H: Host> Walk<'_, '_, H> {
     }
 
     /// The branch that `if` chooses.
-    pub(crate) fn branch(
-        &mut self,
-        rules: &LogicRules,
-        value: H::Value,
-    ) -> Result<Option<crate::ir::NodeId>> {
+    fn branch(&mut self, rules: &LogicRules, value: A::Value) -> Result<Option<NodeId>> {
         let Some(condition) = rules.condition else {
             return Ok(None);
         };
         if rules.then.is_none() && rules.otherwise.is_none() {
             return Ok(None);
         }
-        Ok(if self.visit(condition, value)? {
+        Ok(if self.accepts(condition, value)? {
             rules.then
         } else {
             rules.otherwise

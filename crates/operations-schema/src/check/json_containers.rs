@@ -1,171 +1,181 @@
 //! JSON Schema on arrays and objects.
 
+use super::failure::{OnFailure, Step, Verdict, require};
+use super::messages;
 use super::walk::Walk;
-use crate::host::{Host, OwnKeys, Result};
-use crate::ir::{Additional, ArrayRules, Dependency, NodeId, ObjectRules};
+use crate::ir::{Additional, ArrayRules, Dependency, KeyId, MinMax, NodeId, ObjectRules};
+use crate::value_access::{OwnKeys, Result, ValueAccess};
 
-impl<H: Host> Walk<'_, '_, H> {
-    pub(super) fn json_array(&mut self, rules: &ArrayRules, value: H::Value) -> Result<bool> {
-        let length = self.array_length(value)?;
-        if !rules.length.allows(length as f64) {
-            return Ok(false);
-        }
-        for index in 0..length {
-            let Some(node) = rules.at(index) else { break };
-            if !self.visit_element(node, value, index)? {
-                return Ok(false);
-            }
-        }
-        if let Some(contains) = rules.contains
-            && !self.contains_enough(rules, contains, value, length)?
-        {
-            return Ok(false);
-        }
-        Ok(!rules.unique || self.all_differ(value, length)?)
-    }
-
-    fn contains_enough(
+impl<A: ValueAccess> Walk<'_, '_, A> {
+    pub(super) fn json_array<F: OnFailure>(
         &mut self,
         rules: &ArrayRules,
+        value: A::Value,
+    ) -> Verdict {
+        let length = self.array_length(value)?;
+        self.size::<F>(length as f64, rules.length, messages::ARRAY_LENGTH)?;
+        for index in 0..length {
+            let Some(node) = rules.at(index) else { break };
+            self.visit_element::<F>(node, value, index)?;
+        }
+        if rules.unique && !self.all_differ(value, length)? {
+            self.fail::<F>("Expected array elements to be unique")?;
+        }
+        match rules.contains {
+            Some(contains) => self.contains::<F>(rules.matching, contains, value, length),
+            None => Ok(()),
+        }
+    }
+
+    #[inline(never)]
+    fn contains<F: OnFailure>(
+        &mut self,
+        matching: MinMax,
         contains: NodeId,
-        value: H::Value,
+        value: A::Value,
         length: usize,
-    ) -> Result<bool> {
+    ) -> Verdict {
+        let MinMax { min, max } = matching;
         let mut count = 0.0;
         for index in 0..length {
-            if rules.matching.max.is_none() && rules.matching.allows(count) {
-                break;
+            if max.is_none() && matching.allows(count) {
+                return Ok(());
             }
-            if self.visit_element(contains, value, index)? {
-                count += 1.0;
-            }
+            let matches = self.accepts_element(contains, value, index);
+            count += f64::from(Self::settle::<F>(matches)?);
         }
-        Ok(rules.matching.allows(count))
+        if count == 0.0 && min.is_some_and(|min| min > 0.0) {
+            self.fail::<F>("Expected array to contain at least one matching value")?;
+        }
+        let min = min.filter(|min| *min > 1.0);
+        self.size::<F>(count, MinMax { min, max }, messages::MATCHING_ELEMENTS)
     }
 
-    pub(super) fn json_object(&mut self, rules: &ObjectRules, value: H::Value) -> Result<bool> {
-        if !self.has_size(value, OwnKeys::Enumerable, rules.size)? {
-            return Ok(false);
-        }
+    pub(super) fn json_object<F: OnFailure>(
+        &mut self,
+        rules: &ObjectRules,
+        value: A::Value,
+    ) -> Verdict {
+        self.property_count::<F>(value, OwnKeys::Enumerable, rules.size)?;
         let scope = self.descend()?;
-        let mut passes = self.json_properties(rules, value);
-        if matches!(passes, Ok(true)) {
-            passes = self.json_keys(rules, value);
-        }
+        let verdict = self.json_members::<F>(rules, value);
         self.ascend(scope);
-        if rules.dependencies.is_empty() || !matches!(passes, Ok(true)) {
-            return passes;
-        }
-        self.json_dependencies(&rules.dependencies, value)
+        verdict?;
+        self.json_dependencies::<F>(&rules.dependencies, value)
     }
 
-    fn json_properties(&mut self, rules: &ObjectRules, value: H::Value) -> Result<bool> {
+    /// Errors come in TypeBox's order, what is missing and what is too much before the properties. The check reads
+    /// each property once.
+    fn json_members<F: OnFailure>(&mut self, rules: &ObjectRules, value: A::Value) -> Verdict {
+        if F::COLLECTS {
+            self.all_present::<F>(&rules.required, value)?;
+            self.json_keys::<F>(rules, value)?;
+        }
         let mut seen = 0;
         for property in &rules.properties {
             let found = self.get(value, property.key)?;
             if self.is_undefined(found)? {
-                if property.required {
-                    return Ok(false);
-                }
+                require(F::COLLECTS || !property.required)?;
                 continue;
             }
             seen += usize::from(property.required);
-            if !self.visit(property.node, found)? {
-                return Ok(false);
-            }
+            self.at::<F>(Step::Name(property.key), |walk| {
+                walk.visit::<F>(property.node, found)
+            })?;
         }
-        if seen == rules.required.len() {
-            return Ok(true);
+        if F::COLLECTS {
+            return Ok(());
         }
-        for key in &rules.required {
+        if seen != rules.required.len() {
+            self.all_present::<F>(&rules.required, value)?;
+        }
+        self.json_keys::<F>(rules, value)
+    }
+
+    fn all_present<F: OnFailure>(&mut self, keys: &[KeyId], value: A::Value) -> Verdict {
+        for key in keys {
             if !self.is_present(value, *key)? {
-                return Ok(false);
+                self.fail_at::<F>(Step::Name(*key), "Expected required property")?;
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// A property that is `undefined` is not there, as far as JSON goes.
-    pub(crate) fn is_present(&mut self, value: H::Value, key: crate::ir::KeyId) -> Result<bool> {
+    pub(crate) fn is_present(&mut self, value: A::Value, key: KeyId) -> Result<bool> {
         let found = self.get(value, key)?;
         Ok(!self.is_undefined(found)?)
     }
 
     /// What applies to keys that the schema does not name.
-    fn json_keys(&mut self, rules: &ObjectRules, value: H::Value) -> Result<bool> {
+    #[inline(never)]
+    fn json_keys<F: OnFailure>(&mut self, rules: &ObjectRules, value: A::Value) -> Verdict {
         let strict = matches!(
             rules.additional,
             Additional::Forbidden | Additional::Schema(_)
         );
         if !strict && rules.patterns.is_empty() && rules.names.is_none() {
-            return Ok(true);
+            return Ok(());
         }
-        let mut keys = self.keys(value, OwnKeys::Enumerable)?;
-        while let Some(key) = self.next_key(&mut keys)? {
-            self.spend(1)?;
-            let scope = self.host.enter()?;
-            let passes = self.json_key(rules, value, key, strict);
-            self.host.leave(scope);
-            if !passes? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        self.each_key(value, OwnKeys::Enumerable, |walk, key| {
+            walk.json_key::<F>(rules, value, key, strict)
+        })
     }
 
-    fn json_key(
+    /// `propertyNames`, `patternProperties` and `additionalProperties` on one key.
+    fn json_key<F: OnFailure>(
         &mut self,
         rules: &ObjectRules,
-        value: H::Value,
-        key: H::Key,
+        value: A::Value,
+        key: A::Key,
         strict: bool,
-    ) -> Result<bool> {
+    ) -> Verdict {
         let program = self.program;
-        let name = self.host.key_value(key);
+        let name = self.access.key_value(key);
         if let Some(names) = rules.names
-            && !self.visit(names, name)?
+            && !Self::settle::<F>(self.accepts(names, name))?
         {
-            return Ok(false);
+            self.fail_at::<F>(Step::Key(key), "Unexpected property name")?;
         }
         let mut known = self.key_text(key, |name| rules.find(program, name).is_some())?;
         for property in &rules.patterns {
             if self.matches(name, property.pattern)? {
                 known = true;
                 let found = self.by_key(value, key)?;
-                if !self.is_undefined(found)? && !self.visit(property.node, found)? {
-                    return Ok(false);
+                if !self.is_undefined(found)? {
+                    self.at::<F>(Step::Key(key), |walk| walk.visit::<F>(property.node, found))?;
                 }
             }
         }
         if known || !strict {
-            return Ok(true);
+            return Ok(());
         }
         let found = self.by_key(value, key)?;
         if self.is_undefined(found)? {
-            return Ok(true);
+            return Ok(());
         }
         match rules.additional {
-            Additional::Schema(schema) => self.visit(schema, found),
-            _ => Ok(false),
+            Additional::Schema(schema) => {
+                self.at::<F>(Step::Key(key), |walk| walk.visit::<F>(schema, found))
+            }
+            _ => self.fail_at::<F>(Step::Key(key), "Unexpected property"),
         }
     }
 
-    fn json_dependencies(&mut self, dependencies: &[Dependency], value: H::Value) -> Result<bool> {
+    #[inline(never)]
+    fn json_dependencies<F: OnFailure>(
+        &mut self,
+        dependencies: &[Dependency],
+        value: A::Value,
+    ) -> Verdict {
         for dependency in dependencies {
-            if !self.is_present(value, dependency.key)? {
-                continue;
-            }
-            for key in &dependency.required {
-                if !self.is_present(value, *key)? {
-                    return Ok(false);
+            if self.is_present(value, dependency.key)? {
+                self.all_present::<F>(&dependency.required, value)?;
+                if let Some(node) = dependency.node {
+                    self.visit::<F>(node, value)?;
                 }
             }
-            if let Some(node) = dependency.node
-                && !self.visit(node, value)?
-            {
-                return Ok(false);
-            }
         }
-        Ok(true)
+        Ok(())
     }
 }

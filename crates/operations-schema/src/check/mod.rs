@@ -1,57 +1,83 @@
-//! The boolean verdict.
+//! The walk over a value: whether it passes, and what is wrong with it.
 
 mod access;
 mod equality;
 mod evaluated;
+mod failure;
 mod hash;
 mod json;
 mod json_containers;
+mod messages;
 mod parts;
 mod typebox;
 mod typebox_containers;
 mod walk;
 
-pub(crate) use evaluated::of_parts;
-pub(crate) use json::types_of;
+pub use failure::ValueError;
+pub(crate) use failure::{errors_within, shorten};
 pub use parts::{Part, check_part};
-pub(crate) use typebox::{compare_bigint, is_bigint_multiple};
 pub(crate) use walk::Walk;
 
-use crate::host::{Host, Interrupt, Result};
 use crate::ir::Program;
+use crate::value_access::{Result, ValueAccess};
 use crate::work::Budget;
+use failure::throws_is_no;
 
 /// Whether a value passes.
 ///
 /// # Errors
 /// When the user's code throws or a bound is reached.
-pub fn check<H: Host>(program: &Program, host: &mut H, value: H::Value) -> Result<bool> {
-    check_within(program, host, value, &mut program.budget())
+pub fn check<A: ValueAccess>(program: &Program, access: &mut A, value: A::Value) -> Result<bool> {
+    check_within(program, access, value, &mut program.budget())
 }
 
-/// Whether a value passes, with an allowance of work; what is left of it tells what it cost.
+/// Whether a value passes, with an allowance of work, from which the cost is subtracted.
 ///
 /// # Errors
 /// When the user's code throws or a bound is reached.
-pub fn check_within<H: Host>(
+pub fn check_within<A: ValueAccess>(
     program: &Program,
-    host: &mut H,
-    value: H::Value,
+    access: &mut A,
+    value: A::Value,
     budget: &mut Budget,
 ) -> Result<bool> {
-    verdict(check_part(
+    throws_is_no(check_part(
         program,
-        host,
+        access,
         Part::Node(program.root()),
         value,
         budget,
     ))
 }
 
-/// What TypeBox would have thrown on is invalid as a whole.
-pub(crate) fn verdict(result: Result<bool>) -> Result<bool> {
-    match result {
-        Err(Interrupt::TypeBoxThrows) => Ok(false),
-        other => other,
+/// Collects at most `max` errors (at least one); none when the value passes.
+///
+/// # Errors
+/// When the user's code throws, or a bound is reached before it is known whether the value passes.
+/// Where it does not, and the bound is reached on the way through its errors, those found so far are
+/// the result.
+pub fn collect_errors<A: ValueAccess>(
+    program: &Program,
+    access: &mut A,
+    value: A::Value,
+    max: usize,
+) -> Result<Vec<ValueError>> {
+    if check(program, access, value)? {
+        return Ok(Vec::new());
     }
+    errors_of_refused(program, access, value, max)
+}
+
+/// The errors of a value that is known not to pass.
+///
+/// # Errors
+/// When the user's code throws.
+pub fn errors_of_refused<A: ValueAccess>(
+    program: &Program,
+    access: &mut A,
+    value: A::Value,
+    max: usize,
+) -> Result<Vec<ValueError>> {
+    let mut walk = Walk::new(program, access, value, program.budget());
+    errors_within(&mut walk, value, max)
 }

@@ -1,11 +1,11 @@
 //! Parts of a check that emitted code leaves to the engine, each with what is left of its allowance.
 
 use super::Walk;
-use crate::host::{Host, Result};
 use crate::ir::{ConstId, NodeId, Program};
+use crate::value_access::{Result, ValueAccess};
 use crate::work::Budget;
 
-/// What is asked about a value.
+/// What is to be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Whether it passes one node. (With dynamic references the verdict of a node can depend on how it is
@@ -26,16 +26,16 @@ pub enum Part {
 ///
 /// # Errors
 /// When the user's code throws, TypeBox would throw, or a bound is reached.
-pub fn check_part<H: Host>(
+pub fn check_part<A: ValueAccess>(
     program: &Program,
-    host: &mut H,
+    access: &mut A,
     part: Part,
-    value: H::Value,
+    value: A::Value,
     budget: &mut Budget,
 ) -> Result<bool> {
-    let mut walk = Walk::new(program, host, value, *budget);
+    let mut walk = Walk::new(program, access, value, *budget);
     let verdict = match part {
-        Part::Node(node) => walk.visit(node, value),
+        Part::Node(node) => walk.accepts(node, value),
         Part::Equals(constant) => walk.equals(value, constant),
         Part::Unique => walk
             .array_length(value)

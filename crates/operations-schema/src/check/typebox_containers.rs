@@ -2,57 +2,47 @@
 
 use std::collections::HashSet;
 
+use super::failure::{OnFailure, Step, Stop, Verdict, require};
+use super::messages::{self, JsNumber};
 use super::walk::Walk;
-use crate::host::{Class, Host, Interrupt, OwnKeys, Result};
 use crate::ir::{
     Additional, ArrayNode, IntersectNode, MinMax, NodeId, ObjectNode, PatternId, RecordNode,
     TupleNode, UnevaluatedKeys,
 };
 use crate::patterns::{Pattern, PatternFailure};
+use crate::value_access::{Class, Interrupt, OwnKeys, Result, ValueAccess};
 
-impl<H: Host> Walk<'_, '_, H> {
-    pub(super) fn array(&mut self, node: &ArrayNode, value: H::Value) -> Result<bool> {
+impl<A: ValueAccess> Walk<'_, '_, A> {
+    pub(super) fn array<F: OnFailure>(&mut self, node: &ArrayNode, value: A::Value) -> Verdict {
         if self.class(value)? != Class::Array {
-            return Ok(false);
+            return self.fail::<F>("Expected array");
         }
         let length = self.array_length(value)?;
-        if !node.length.allows(length as f64) {
-            return Ok(false);
-        }
+        self.size::<F>(length as f64, node.length, messages::ARRAY_LENGTH)?;
         for index in 0..length {
-            if !self.visit_element(node.items, value, index)? {
-                return Ok(false);
-            }
+            self.visit_element::<F>(node.items, value, index)?;
         }
         if node.unique && !self.all_hashes_differ(value, length)? {
-            return Ok(false);
+            self.fail::<F>("Expected array elements to be unique")?;
         }
         if !node.counts() {
-            return Ok(true);
+            return Ok(());
         }
-        let count = self.count_matching(node, value, length)? as f64;
-        Ok(count > 0.0 && node.matching.allows(count))
-    }
-
-    /// How many elements `contains` accepts; without it TypeBox counts with `Never`.
-    pub(crate) fn count_matching(
-        &mut self,
-        node: &ArrayNode,
-        value: H::Value,
-        length: usize,
-    ) -> Result<usize> {
-        let Some(contains) = node.contains else {
-            return Ok(0);
-        };
-        let mut count = 0;
-        for index in 0..length {
-            count += usize::from(self.visit_element(contains, value, index)?);
+        // Without `contains` TypeBox counts with `Never`.
+        let mut count = 0.0;
+        if let Some(contains) = node.contains {
+            for index in 0..length {
+                count += f64::from(self.accepts_element(contains, value, index)?);
+            }
         }
-        Ok(count)
+        if count == 0.0 {
+            self.fail::<F>("Expected array to contain at least one matching value")?;
+        }
+        self.size::<F>(count, node.matching, messages::MATCHING_ELEMENTS)
     }
 
     /// TypeBox's `uniqueItems`.
-    pub(crate) fn all_hashes_differ(&mut self, value: H::Value, length: usize) -> Result<bool> {
+    pub(super) fn all_hashes_differ(&mut self, value: A::Value, length: usize) -> Result<bool> {
         let mut seen = HashSet::new();
         for index in 0..length {
             let hash = self.inside(|walk| {
@@ -66,219 +56,278 @@ impl<H: Host> Walk<'_, '_, H> {
         Ok(true)
     }
 
-    pub(super) fn tuple(&mut self, node: &TupleNode, value: H::Value) -> Result<bool> {
+    pub(super) fn tuple<F: OnFailure>(&mut self, node: &TupleNode, value: A::Value) -> Verdict {
         if self.class(value)? != Class::Array {
-            return Ok(false);
+            return self.fail::<F>("Expected tuple");
         }
         let length = self.array_length(value)?;
         if (node.items.is_none() && length != 0) || node.length != Some(length as f64) {
-            return Ok(false);
+            let wanted = JsNumber(node.length.unwrap_or(0.0));
+            return self.fail::<F>(format_args!("Expected tuple to have {wanted} elements"));
         }
         for (index, item) in node.items.iter().flatten().enumerate() {
-            if !self.visit_element(*item, value, index)? {
-                return Ok(false);
-            }
+            self.visit_element::<F>(*item, value, index)?;
         }
-        Ok(true)
+        Ok(())
     }
 
-    pub(super) fn object(&mut self, node: &ObjectNode, value: H::Value) -> Result<bool> {
+    pub(super) fn object<F: OnFailure>(&mut self, node: &ObjectNode, value: A::Value) -> Verdict {
         if self.class(value)? != Class::Object {
-            return Ok(false);
+            return self.fail::<F>("Expected object");
         }
-        if !self.has_size(value, OwnKeys::Names, node.size)? {
-            return Ok(false);
-        }
+        self.property_count::<F>(value, OwnKeys::Names, node.size)?;
         let scope = self.descend()?;
-        let mut passes = self.declared(node, value);
-        if matches!(passes, Ok(true)) {
-            passes = match node.additional {
-                Additional::Forbidden => self.nothing_else(node, value),
-                Additional::Schema(schema) => self.others(node, schema, value),
-                Additional::Unspecified | Additional::Allowed => Ok(true),
-            };
-        }
+        let verdict = self.object_parts::<F>(node, value);
         self.ascend(scope);
-        passes
+        verdict
     }
 
-    /// `additionalProperties` as a schema.
-    fn others(&mut self, node: &ObjectNode, schema: NodeId, value: H::Value) -> Result<bool> {
-        self.each_key(value, OwnKeys::Names, |walk, key| {
-            if walk.is_declared(node, key)? {
-                return Ok(true);
+    /// TypeBox's errors list what is missing and what is too much before the properties; its check looks at the
+    /// properties first, and an inherited one is not missing to it.
+    fn object_parts<F: OnFailure>(&mut self, node: &ObjectNode, value: A::Value) -> Verdict {
+        if F::COLLECTS {
+            for key in &node.required {
+                if !self.has_own(value, *key)? {
+                    self.fail_at::<F>(Step::Name(*key), "Expected required property")?;
+                }
             }
-            let property = walk.by_key(value, key)?;
-            walk.visit(schema, property)
-        })
-    }
-
-    fn declared(&mut self, node: &ObjectNode, value: H::Value) -> Result<bool> {
+            self.others::<F>(node, value)?;
+        }
         for property in &node.properties {
             let found = self.get(value, property.key)?;
-            let passes = if property.required {
-                self.visit(property.node, found)?
-                    && (!self.program.node(property.node).meta.needs_presence
-                        || self.has(value, property.key)?)
-            } else {
-                self.is_undefined(found)? || self.visit(property.node, found)?
-            };
-            if !passes {
-                return Ok(false);
+            if !property.required && self.is_undefined(found)? {
+                continue;
+            }
+            self.at::<F>(Step::Name(property.key), |walk| {
+                walk.visit::<F>(property.node, found)
+            })?;
+            let needs_presence =
+                property.required && self.program.node(property.node).meta.needs_presence;
+            if needs_presence && !F::COLLECTS {
+                require(self.has(value, property.key)?)?;
             }
         }
-        Ok(true)
+        if F::COLLECTS {
+            return Ok(());
+        }
+        self.others::<F>(node, value)
     }
 
-    /// `additionalProperties: false`, with TypeBox's short cut: when everything is required and the
-    /// number of own keys fits, it does not look at the names.
-    fn nothing_else(&mut self, node: &ObjectNode, value: H::Value) -> Result<bool> {
+    /// `additionalProperties`.
+    #[inline(never)]
+    fn others<F: OnFailure>(&mut self, node: &ObjectNode, value: A::Value) -> Verdict {
+        let schema = match node.additional {
+            Additional::Unspecified | Additional::Allowed => return Ok(()),
+            Additional::Schema(schema) => Some(schema),
+            Additional::Forbidden => None,
+        };
+        // TypeBox's short cut: when everything is required and the number of own keys fits, its check does not look
+        // at the names.
         let declared = node.properties.len();
-        if node.required.len() == declared && self.count_keys(value, OwnKeys::Names)? == declared {
-            return Ok(true);
+        if !F::COLLECTS
+            && schema.is_none()
+            && node.required.len() == declared
+            && self.count_keys(value, OwnKeys::Names)? == declared
+        {
+            return Ok(());
         }
         self.each_key(value, OwnKeys::Names, |walk, key| {
-            walk.is_declared(node, key)
+            if walk.is_declared(node, key)? {
+                return Ok(());
+            }
+            walk.other_property::<F>(schema, value, key)
         })
     }
 
-    pub(crate) fn is_declared(&mut self, node: &ObjectNode, key: H::Key) -> Result<bool> {
+    /// A property that is not declared: it must pass `schema`, or should not be there without one.
+    pub(super) fn other_property<F: OnFailure>(
+        &mut self,
+        schema: Option<NodeId>,
+        object: A::Value,
+        key: A::Key,
+    ) -> Verdict {
+        let Some(schema) = schema else {
+            return self.fail_at::<F>(Step::Key(key), "Unexpected property");
+        };
+        let property = self.by_key(object, key)?;
+        self.at::<F>(Step::Key(key), |walk| walk.visit::<F>(schema, property))
+    }
+
+    pub(super) fn is_declared(&mut self, node: &ObjectNode, key: A::Key) -> Result<bool> {
         let program = self.program;
         self.key_text(key, |name| node.find(program, name).is_some())
     }
 
     /// Whether an object has as many properties as it may have.
-    pub(super) fn has_size(
+    pub(super) fn property_count<F: OnFailure>(
         &mut self,
-        object: H::Value,
+        object: A::Value,
         which: OwnKeys,
-        size: MinMax,
-    ) -> Result<bool> {
-        Ok(!size.is_given() || size.allows(self.count_keys(object, which)? as f64))
+        bounds: MinMax,
+    ) -> Verdict {
+        if !bounds.is_given() {
+            return Ok(());
+        }
+        let count = self.count_keys(object, which)? as f64;
+        self.size::<F>(count, bounds, messages::PROPERTIES)
     }
 
-    /// Whether every own key passes.
-    pub(crate) fn each_key(
+    /// Goes through the own keys of an object.
+    pub(super) fn each_key<E: From<Interrupt>>(
         &mut self,
-        value: H::Value,
+        value: A::Value,
         which: OwnKeys,
-        mut accepts: impl FnMut(&mut Self, H::Key) -> Result<bool>,
-    ) -> Result<bool> {
+        mut visit: impl FnMut(&mut Self, A::Key) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut keys = self.keys(value, which)?;
         while let Some(key) = self.next_key(&mut keys)? {
             self.spend(1)?;
-            let scope = self.host.enter()?;
-            let accepted = accepts(self, key);
-            self.host.leave(scope);
-            if !accepted? {
-                return Ok(false);
-            }
+            let scope = self.access.enter()?;
+            let visited = visit(self, key);
+            self.access.leave(scope);
+            visited?;
         }
-        Ok(true)
+        Ok(())
     }
 
     /// TypeBox's `IsRecordLike`.
-    pub(crate) fn is_record_like(&mut self, value: H::Value) -> Result<bool> {
+    fn is_record_like(&mut self, value: A::Value) -> Result<bool> {
         Ok(self.class(value)? == Class::Object
             && self.date(value)?.is_none()
             && self.uint8_array(value)?.is_none())
     }
 
-    pub(super) fn record(&mut self, node: &RecordNode, value: H::Value) -> Result<bool> {
-        if !self.is_record_like(value)? || !self.has_size(value, OwnKeys::Names, node.size)? {
-            return Ok(false);
+    #[inline(never)]
+    pub(super) fn record<F: OnFailure>(&mut self, node: &RecordNode, value: A::Value) -> Verdict {
+        if !self.is_record_like(value)? {
+            return self.fail::<F>("Expected object");
         }
+        self.property_count::<F>(value, OwnKeys::Names, node.size)?;
         self.inside(|walk| {
-            let entries = walk.each_key(value, OwnKeys::Enumerable, |walk, key| {
-                let name = walk.host.key_value(key);
-                let schema = if walk.matches(name, node.pattern)? {
-                    node.values
-                } else if let Additional::Schema(schema) = node.additional {
-                    schema
-                } else {
-                    return Ok(true);
-                };
-                let property = walk.by_key(value, key)?;
-                walk.visit(schema, property)
+            walk.each_key(value, OwnKeys::Enumerable, |walk, key| {
+                let name = walk.access.key_value(key);
+                if !walk.matches(name, node.pattern)? {
+                    return Ok(());
+                }
+                walk.other_property::<F>(Some(node.values), value, key)
             })?;
-            if !entries || node.additional != Additional::Forbidden {
-                return Ok(entries);
-            }
-            walk.each_key(value, OwnKeys::Names, |walk, key| {
-                let name = walk.host.key_value(key);
-                walk.matches(name, node.pattern)
+            let (which, schema) = match node.additional {
+                Additional::Schema(schema) => (OwnKeys::Enumerable, Some(schema)),
+                Additional::Forbidden => (OwnKeys::Names, None),
+                Additional::Unspecified | Additional::Allowed => return Ok(()),
+            };
+            // TypeBox names only the first key that is not allowed.
+            let mut is_named = false;
+            walk.each_key(value, which, |walk, key| {
+                let name = walk.access.key_value(key);
+                if is_named || walk.matches(name, node.pattern)? {
+                    return Ok(());
+                }
+                is_named = schema.is_none();
+                walk.other_property::<F>(schema, value, key)
             })
         })
     }
 
-    pub(super) fn intersect(&mut self, node: &IntersectNode, value: H::Value) -> Result<bool> {
-        let mut all = true;
-        for schema in &node.all_of {
-            if !self.visit(*schema, value)? {
-                all = false;
-                break;
-            }
+    pub(super) fn union<F: OnFailure>(&mut self, variants: &[NodeId], value: A::Value) -> Verdict {
+        let count = self.count_variants(variants, value, 1);
+        let matches = Self::settle::<F>(count.map(|count| count == 1))?;
+        self.expect::<F>(matches, "Expected union value")
+    }
+
+    pub(super) fn not<F: OnFailure>(&mut self, schema: NodeId, value: A::Value) -> Verdict {
+        let accepts = self.accepts(schema, value);
+        let fits = Self::settle::<F>(accepts.map(|accepts| !accepts))?;
+        self.expect::<F>(fits, "Value should not match")
+    }
+
+    /// Whether a value passes all of several nodes.
+    pub(super) fn all_of<F: OnFailure>(&mut self, nodes: &[NodeId], value: A::Value) -> Verdict {
+        let before = self.error_count();
+        for node in nodes {
+            self.visit::<F>(*node, value)?;
         }
-        match node.unevaluated {
-            // TypeBox lists the names even when a branch has failed, and throws on `null`.
-            Some(keys) => Ok(self.only_known_keys(keys, value)? && all),
-            None => Ok(all),
+        self.expect::<F>(self.error_count() == before, "Expected all values to match")
+    }
+
+    pub(super) fn intersect<F: OnFailure>(
+        &mut self,
+        node: &IntersectNode,
+        value: A::Value,
+    ) -> Verdict {
+        let before = self.error_count();
+        let verdict = self.all_of::<F>(&node.all_of, value);
+        let Some(keys) = node.unevaluated else {
+            return verdict;
+        };
+        match verdict {
+            Ok(()) if self.error_count() == before => self.only_known_keys::<F>(keys, value),
+            // TypeBox's check lists the names even when a branch has failed, and throws on `null`.
+            Err(Stop::Failed) => {
+                self.only_known_keys::<F>(keys, value)?;
+                verdict
+            }
+            _ => verdict,
         }
     }
 
-    fn only_known_keys(&mut self, keys: UnevaluatedKeys, value: H::Value) -> Result<bool> {
+    #[inline(never)]
+    fn only_known_keys<F: OnFailure>(&mut self, keys: UnevaluatedKeys, value: A::Value) -> Verdict {
         // Names become a pattern in TypeBox, and not all of them make a valid one.
         let known = self.program.pattern(keys.known);
         if matches!(
             known.and_then(Pattern::failure),
             Some(PatternFailure::Syntax(_))
         ) {
-            return Err(Interrupt::TypeBoxThrows);
+            return Err(Interrupt::TypeBoxThrows.into());
         }
-        match self.class(value)? {
-            Class::Undefined | Class::Null => Err(Interrupt::TypeBoxThrows),
-            Class::Object | Class::Function => self.inside(|walk| {
-                walk.each_key(value, OwnKeys::Names, |walk, key| {
-                    let name = walk.host.key_value(key);
-                    if walk.matches(name, keys.known)? {
-                        return Ok(true);
-                    }
-                    let Some(schema) = keys.schema else {
-                        return Ok(false);
-                    };
-                    let property = walk.by_key(value, key)?;
-                    walk.visit(schema, property)
-                })
-            }),
-            Class::Array => {
-                let length = self.array_length(value)?;
-                let unknown = self.unknown_positions(keys.known, length)?;
-                let Some(schema) = keys.schema else {
-                    return Ok(unknown.is_empty());
-                };
-                for index in unknown.into_iter().filter(|index| *index < length) {
+        let class = self.class(value)?;
+        let (length, schema) = match class {
+            Class::Undefined | Class::Null => return Err(Interrupt::TypeBoxThrows.into()),
+            Class::Object | Class::Function => {
+                return self.inside(|walk| {
+                    walk.each_key(value, OwnKeys::Names, |walk, key| {
+                        let name = walk.access.key_value(key);
+                        if walk.matches(name, keys.known)? {
+                            return Ok(());
+                        }
+                        let Some(schema) = keys.schema else {
+                            return walk.fail_at::<F>(Step::Key(key), "Unexpected property");
+                        };
+                        let property = walk.by_key(value, key)?;
+                        walk.at::<F>(Step::Key(key), |walk| {
+                            walk.first_error::<F>(schema, property)
+                        })
+                    })
+                });
+            }
+            Class::Array => (self.array_length(value)?, keys.schema),
+            Class::String => (self.utf16_length(value)?, None),
+            _ => return Ok(()),
+        };
+        for index in self.unknown_positions(keys.known, length)? {
+            let step = if index < length {
+                Step::Index(index)
+            } else {
+                Step::Length
+            };
+            match schema {
+                None => self.fail_at::<F>(step, "Unexpected property")?,
+                Some(schema) if index < length => {
                     let element = self.element(value, index)?;
-                    if !self.inside(|walk| walk.visit(schema, element))? {
-                        return Ok(false);
-                    }
+                    self.inside(|walk| {
+                        walk.at::<F>(step, |walk| walk.first_error::<F>(schema, element))
+                    })?;
                 }
-                Ok(true)
+                Some(_) => {}
             }
-            Class::String => {
-                let length = self.utf16_length(value)?;
-                Ok(self.unknown_positions(keys.known, length)?.is_empty())
-            }
-            _ => Ok(true),
         }
+        Ok(())
     }
 
     /// The own names of an array or string that a pattern does not know: positions, and for
     /// `length` the position after the last.
-    pub(crate) fn unknown_positions(
-        &mut self,
-        known: PatternId,
-        length: usize,
-    ) -> Result<Vec<usize>> {
+    fn unknown_positions(&mut self, known: PatternId, length: usize) -> Result<Vec<usize>> {
         let mut unknown = Vec::new();
         let Some(pattern) = self.program.pattern(known) else {
             return Ok(unknown);

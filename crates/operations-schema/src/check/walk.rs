@@ -1,42 +1,46 @@
 //! The state of a walk: what it may cost, and the way from a node to its rule.
 
+use super::failure::{Errors, FailFast, OnFailure, Step, Verdict, passed, throws_is_no};
 use crate::bounds::{MAX_COUNTED_VALUES, MAX_OPEN_RULES, MAX_VALUE_DEPTH, WORK_PER_VALUE};
-use crate::host::{Host, Interrupt, Limit, Result};
 use crate::ir::{NodeId, Program, Shape};
+use crate::value_access::{Interrupt, Limit, Result, ValueAccess};
 use crate::work::Budget;
 
 /// A walk over one value.
 ///
-/// The host is asked through the methods of `access`, which pay for each answer.
-pub(crate) struct Walk<'p, 'h, H: Host> {
+/// Values are read through the methods of `access`, which pay for each read.
+pub(crate) struct Walk<'p, 'h, A: ValueAccess> {
     pub(crate) program: &'p Program,
-    pub(crate) host: &'h mut H,
+    pub(crate) access: &'h mut A,
     pub(crate) budget: Budget,
     /// The value whose size may earn more work; none when no more is to be had.
-    root: Option<H::Value>,
+    root: Option<A::Value>,
     pub(crate) depth: u32,
     open_rules: u32,
     /// The schema resources on the way here; kept only for programs with dynamic references.
     resources: Vec<u32>,
+    /// What is wrong so far; only where errors are collected.
+    pub(super) errors: Errors,
 }
 
-impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
+impl<'p, 'h, A: ValueAccess> Walk<'p, 'h, A> {
     /// A walk with an allowance of its own: a schema from outside gets a fixed one. One of the
     /// user's own gets more for a large value, once the base is used up.
     pub(crate) fn new(
         program: &'p Program,
-        host: &'h mut H,
-        root: H::Value,
+        access: &'h mut A,
+        root: A::Value,
         budget: Budget,
     ) -> Self {
         Self {
             program,
-            host,
+            access,
             budget,
             root: (!program.is_from_outside()).then_some(root),
             depth: 0,
             open_rules: 0,
             resources: Vec::new(),
+            errors: Errors::default(),
         }
     }
 
@@ -54,48 +58,55 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
         let Some(root) = self.root.take() else {
             return Err(Limit::Work.into());
         };
-        let values = self.host.count_nodes(root, MAX_COUNTED_VALUES)?;
+        let values = self.access.count_nodes(root, MAX_COUNTED_VALUES)?;
         let worth = values.saturating_mul(WORK_PER_VALUE);
         self.budget.grant(worth.saturating_sub(self.budget.spent()));
         Ok(self.budget.spend(units)?)
     }
 
-    /// Whether a value passes a node.
+    /// Checks a value against a node.
     ///
     /// This is the one function that the walk recurses through, so what it and the rules keep on
-    /// the stack is the price of a level; references cost none.
-    pub(crate) fn visit(&mut self, id: NodeId, value: H::Value) -> Result<bool> {
+    /// the stack is the price of a level; references cost none. Rules that need much of it are
+    /// `#[inline(never)]`, so that a level pays only for what it uses.
+    pub(super) fn visit<F: OnFailure>(&mut self, id: NodeId, value: A::Value) -> Verdict {
         let program = self.program;
-        let mut id = id;
         let mut shape = program.shape(id);
         while let Some(target) = self.bare_target(shape) {
             self.spend(1)?;
-            id = target;
-            shape = program.shape(id);
+            shape = program.shape(target);
         }
         self.open_rule()?;
-        let passes = match shape {
-            Shape::Any | Shape::Argument | Shape::Unknown | Shape::JsonBoolean(true) => Ok(true),
-            Shape::Never | Shape::JsonBoolean(false) => Ok(false),
-            Shape::Broken(_) => Err(Interrupt::TypeBoxThrows),
-            Shape::Object(node) => self.object(node, value),
-            Shape::Array(node) => self.array(node, value),
-            Shape::Tuple(node) => self.tuple(node, value),
-            Shape::Record(node) => self.record(node, value),
-            Shape::Intersect(node) => self.intersect(node, value),
-            Shape::Union(variants) => self.matches_any(variants, value),
-            Shape::Not(target) => self.visit(*target, value).map(|passes| !passes),
-            Shape::Constructor(node) => self.constructor(*node, value),
-            Shape::Json(schema) => self.json(schema, value),
-            other => self.leaf(other, value),
+        let verdict = match shape {
+            Shape::Any | Shape::Argument | Shape::Unknown | Shape::JsonBoolean(true) => Ok(()),
+            Shape::Never | Shape::JsonBoolean(false) => self.fail::<F>("Never"),
+            Shape::Broken(reason) if F::COLLECTS => {
+                self.fail::<F>(format_args!("Unknown type: {reason}"))
+            }
+            Shape::Broken(_) => Err(Interrupt::TypeBoxThrows.into()),
+            Shape::Object(node) => self.object::<F>(node, value),
+            Shape::Array(node) => self.array::<F>(node, value),
+            Shape::Tuple(node) => self.tuple::<F>(node, value),
+            Shape::Record(node) => self.record::<F>(node, value),
+            Shape::Intersect(node) => self.intersect::<F>(node, value),
+            Shape::Union(variants) => self.union::<F>(variants, value),
+            Shape::Not(target) => self.not::<F>(*target, value),
+            Shape::Constructor(node) => self.constructor::<F>(*node, value),
+            Shape::Json(schema) => self.json::<F>(schema, value),
+            other => self.leaf::<F>(other, value),
         };
         self.close_rule();
-        passes
+        verdict
+    }
+
+    /// Whether a value passes a node.
+    pub(super) fn accepts(&mut self, id: NodeId, value: A::Value) -> Result<bool> {
+        passed(self.visit::<FailFast>(id, value))
     }
 
     /// The target of a node that is nothing but a reference. Where the dynamic scope matters, the
     /// node is visited like any other.
-    pub(crate) fn bare_target(&self, shape: &Shape) -> Option<NodeId> {
+    fn bare_target(&self, shape: &Shape) -> Option<NodeId> {
         match shape {
             Shape::Ref(target) | Shape::Import(target) => Some(*target),
             Shape::Json(schema) if !self.program.has_dynamic_references() => schema.alias(),
@@ -104,7 +115,7 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
     }
 
     pub(crate) fn open_rule(&mut self) -> Result<()> {
-        self.spend(H::PRICES.rule)?;
+        self.spend(A::PRICES.rule)?;
         self.open_rules += 1;
         if self.open_rules > MAX_OPEN_RULES {
             return Err(Limit::Rules.into());
@@ -116,17 +127,13 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
         self.open_rules -= 1;
     }
 
-    /// Asks about a node in the middle of another walk. What TypeBox throws on is a no, and leaves
-    /// no rule open.
-    pub(crate) fn passes(&mut self, node: NodeId, value: H::Value) -> Result<bool> {
-        let open_rules = self.open_rules;
-        let verdict = super::verdict(self.visit(node, value));
-        self.open_rules = open_rules;
-        verdict
+    /// Whether a value passes a node, for other walks: what TypeBox throws on does not pass.
+    pub(crate) fn passes(&mut self, node: NodeId, value: A::Value) -> Result<bool> {
+        throws_is_no(self.accepts(node, value))
     }
 
     /// The same about several, of which all must pass.
-    pub(crate) fn passes_all(&mut self, nodes: &[NodeId], value: H::Value) -> Result<bool> {
+    pub(crate) fn passes_all(&mut self, nodes: &[NodeId], value: A::Value) -> Result<bool> {
         for node in nodes {
             if !self.passes(*node, value)? {
                 return Ok(false);
@@ -137,23 +144,26 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
 
     /// Goes one level down into the value. Everything that opens a scope closes it, also when the
     /// walk is interrupted, so there is a pair of calls and no closure: a closure would cost stack.
-    pub(crate) fn descend(&mut self) -> Result<H::Scope> {
+    pub(crate) fn descend(&mut self) -> Result<A::Scope> {
         if self.depth >= MAX_VALUE_DEPTH {
             return Err(Limit::Depth.into());
         }
-        let scope = self.host.enter()?;
+        let scope = self.access.enter()?;
         self.depth += 1;
         Ok(scope)
     }
 
     /// Comes back from one level down.
-    pub(crate) fn ascend(&mut self, scope: H::Scope) {
-        self.host.leave(scope);
+    pub(crate) fn ascend(&mut self, scope: A::Scope) {
+        self.access.leave(scope);
         self.depth -= 1;
     }
 
     /// [`Walk::descend`] and [`Walk::ascend`] around something that does not nest deeply.
-    pub(crate) fn inside<R>(&mut self, visit: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+    pub(crate) fn inside<R, E: From<Interrupt>>(
+        &mut self,
+        visit: impl FnOnce(&mut Self) -> Result<R, E>,
+    ) -> Result<R, E> {
         let scope = self.descend()?;
         let result = visit(self);
         self.ascend(scope);
@@ -161,19 +171,30 @@ impl<'p, 'h, H: Host> Walk<'p, 'h, H> {
     }
 
     /// Visits an element of an array.
-    pub(crate) fn visit_element(
+    #[inline]
+    pub(super) fn visit_element<F: OnFailure>(
         &mut self,
         node: NodeId,
-        array: H::Value,
+        array: A::Value,
         index: usize,
-    ) -> Result<bool> {
+    ) -> Verdict {
         let scope = self.descend()?;
-        let result = match self.element(array, index) {
-            Ok(element) => self.visit(node, element),
-            Err(interrupt) => Err(interrupt),
+        let verdict = match self.element(array, index) {
+            Ok(element) => self.at::<F>(Step::Index(index), |walk| walk.visit::<F>(node, element)),
+            Err(interrupt) => Err(interrupt.into()),
         };
         self.ascend(scope);
-        result
+        verdict
+    }
+
+    /// Whether an element of an array passes a node.
+    pub(super) fn accepts_element(
+        &mut self,
+        node: NodeId,
+        array: A::Value,
+        index: usize,
+    ) -> Result<bool> {
+        passed(self.visit_element::<FailFast>(node, array, index))
     }
 
     /// Whether a resource was added to the dynamic scope.

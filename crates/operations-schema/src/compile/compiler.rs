@@ -34,7 +34,7 @@ pub(super) enum Step<'a> {
 }
 
 /// Room for the nodes of a schema of ordinary size, so that the lists need not grow on the way.
-const USUAL_NODES: usize = 24;
+const INITIAL_NODES: usize = 24;
 
 struct Task<'a> {
     id: NodeId,
@@ -64,10 +64,13 @@ impl<'a> Compiler<'a> {
             documents: Documents::new(options),
             scopes: Scopes::new(root),
             tables: ProgramBuilder::default(),
-            nodes: Vec::with_capacity(USUAL_NODES),
-            steps: Vec::with_capacity(USUAL_NODES),
-            places: PlaceMap::with_capacity_and_hasher(USUAL_NODES, BuildHasherDefault::default()),
-            queue: Vec::with_capacity(USUAL_NODES),
+            nodes: Vec::with_capacity(INITIAL_NODES),
+            steps: Vec::with_capacity(INITIAL_NODES),
+            places: PlaceMap::with_capacity_and_hasher(
+                INITIAL_NODES,
+                BuildHasherDefault::default(),
+            ),
+            queue: Vec::with_capacity(INITIAL_NODES),
             anchor_names: Vec::new(),
             broken: None,
         }

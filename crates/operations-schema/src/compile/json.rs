@@ -174,7 +174,7 @@ impl<'a> Compiler<'a> {
         match entry.failure() {
             None => Ok(()),
             Some(failure) => Err(SchemaError::Pattern {
-                pattern: crate::errors::shorten(entry.source()).into_owned(),
+                pattern: crate::check::shorten(entry.source()).into_owned(),
                 at: self.path(id),
                 reason: failure.to_string(),
             }),

@@ -1,4 +1,4 @@
-//! Two questions that TypeBox asks about schemas, not about values.
+//! Two properties that TypeBox derives from schemas, not from values.
 
 use crate::source::{Source, SourceObject};
 

@@ -23,18 +23,19 @@
 //! | `giveUp()` | gives what is thrown when the walk should decide instead: the value is deep, or calls are many |
 //! | `tooMuchWork()` | gives what is thrown when the allowance is used up, which is the verdict |
 //!
-//! A cost is a verdict and what it took to find out: positive for a yes, negative for a no, 0 where
+//! A cost is a verdict and what it took to find out: positive if it passes, negative if not, 0 where
 //! TypeBox would throw. `work` is what is left of the allowance. Only the code of schemas that may come
 //! from outside has one ([`Program::is_from_outside`]): there each block of the text pays for itself
 //! when it is entered. A user's own schema runs without counting, or, where functions call each other,
 //! counts calls; `work` is not passed then.
 //!
-//! Where the emitted code gives up, its bounds are a little tighter than those of the walk: a host that
+//! Where the emitted code gives up, its bounds are a little tighter than those of the walk: JavaScript that
 //! then runs the native walk on the whole value has the same verdict always.
 
 mod array;
 mod children;
 mod coverage;
+mod fast_check;
 mod json;
 mod json_logic;
 mod json_parts;
@@ -44,13 +45,12 @@ mod literal;
 mod logic;
 mod object;
 mod plan;
-mod stencil;
-mod tour;
+mod traversal;
 mod writer;
 
 use crate::ir::{ConstId, FormatId, NodeId, PatternId, Program};
+pub use fast_check::fast_check;
 use plan::Plan;
-pub use stencil::stencil;
 use writer::{Mode, Writer};
 
 /// Emitted text longer than this is given up: compiling it would cost more than it saves.

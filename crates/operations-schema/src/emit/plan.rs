@@ -4,7 +4,7 @@
 
 use super::children::{Child, Step};
 use super::coverage;
-use super::tour::{PerNode, Tour};
+use super::traversal::{PerNode, Traversal};
 use crate::bounds::MAX_VALUE_DEPTH;
 use crate::ir::{NodeId, Program};
 
@@ -67,20 +67,20 @@ impl Plan {
     /// Lays out `program`, or nothing when it is too large.
     pub(super) fn of(program: &Program) -> Option<Self> {
         let root = program.resolve(program.root());
-        let tour = Tour::through(program, root)?;
-        let endless = tour.endless_on_one_value();
-        let mut facts = tour.per_node::<Facts>();
-        let mut weights = tour.per_node::<Weight>();
-        for &node in tour.order() {
+        let traversal = Traversal::through(program, root)?;
+        let endless = traversal.endless_on_one_value();
+        let mut facts = traversal.per_node::<Facts>();
+        let mut weights = traversal.per_node::<Weight>();
+        for &node in traversal.order() {
             let walk = endless.get(node) || !coverage::is_covered(program, node);
             let weight = if walk {
                 Weight::default()
             } else {
-                weigh(tour.children(node), &weights)
+                weigh(traversal.children(node), &weights)
             };
-            let shared = tour.uses(node) > 1 && weight.nodes > CHEAP_TO_REPEAT;
+            let shared = traversal.uses(node) > 1 && weight.nodes > CHEAP_TO_REPEAT;
             let large = weight.nodes > HEAVIEST_FUNCTION || weight.nesting > DEEPEST_NESTING;
-            let function = node == root || tour.repeats(node) || (!walk && (shared || large));
+            let function = node == root || traversal.repeats(node) || (!walk && (shared || large));
             if !function {
                 weights.set(node, weight);
             }
@@ -93,16 +93,16 @@ impl Plan {
                 },
             );
         }
-        mark_changing(program, &tour, &mut facts);
-        let recursive = tour.is_recursive();
+        mark_changing(program, &traversal, &mut facts);
+        let recursive = traversal.is_recursive();
         let charges = program.is_from_outside();
         Some(Self {
-            tracks_depth: recursive || is_deep(&tour),
-            may_throw: tour
+            tracks_depth: recursive || is_deep(&traversal),
+            may_throw: traversal
                 .order()
                 .iter()
                 .any(|node| coverage::may_throw(program, *node)),
-            counts_calls: !charges && (recursive || fans_out(&tour, &facts)),
+            counts_calls: !charges && (recursive || fans_out(&traversal, &facts)),
             charges,
             facts,
         })
@@ -130,8 +130,8 @@ fn weigh(children: &[Child], weights: &PerNode<Weight>) -> Weight {
 /// Marks the nodes below which something may be changed. A node on a cycle counts as plain only
 /// when nothing on the cycle says otherwise, so doubt spreads from the nodes that change to all
 /// that contain them until nothing is new.
-fn mark_changing(program: &Program, tour: &Tour, facts: &mut PerNode<Facts>) {
-    let mut doubtful: Vec<NodeId> = tour
+fn mark_changing(program: &Program, traversal: &Traversal, facts: &mut PerNode<Facts>) {
+    let mut doubtful: Vec<NodeId> = traversal
         .order()
         .iter()
         .copied()
@@ -140,9 +140,9 @@ fn mark_changing(program: &Program, tour: &Tour, facts: &mut PerNode<Facts>) {
     if doubtful.is_empty() {
         return;
     }
-    let mut parents = tour.per_node::<Vec<NodeId>>();
-    for &node in tour.order() {
-        for child in tour.children(node) {
+    let mut parents = traversal.per_node::<Vec<NodeId>>();
+    for &node in traversal.order() {
+        for child in traversal.children(node) {
             parents.update(child.node, |list| list.push(node));
         }
     }
@@ -162,11 +162,11 @@ fn mark_changing(program: &Program, tour: &Tour, facts: &mut PerNode<Facts>) {
 }
 
 /// Whether a schema without recursion describes values that come near the bound on their depth.
-fn is_deep(tour: &Tour) -> bool {
-    let mut levels = tour.per_node::<u32>();
+fn is_deep(traversal: &Traversal) -> bool {
+    let mut levels = traversal.per_node::<u32>();
     let mut deepest = 0;
-    for &node in tour.order() {
-        let below = tour
+    for &node in traversal.order() {
+        let below = traversal
             .children(node)
             .iter()
             .map(|child| levels.get(child.node) + u32::from(child.step == Step::Down))
@@ -179,14 +179,14 @@ fn is_deep(tour: &Tour) -> bool {
 }
 
 /// Whether shared functions multiply: `allOf` of two references to an `allOf` of two references...
-fn fans_out(tour: &Tour, facts: &PerNode<Facts>) -> bool {
-    let mut calls = tour.per_node::<u64>();
+fn fans_out(traversal: &Traversal, facts: &PerNode<Facts>) -> bool {
+    let mut calls = traversal.per_node::<u64>();
     let mut functions = 0_u64;
     let mut largest = 0_u64;
     // Children come before their parents in the order.
-    for &node in tour.order() {
+    for &node in traversal.order() {
         let is_function = u64::from(facts.get(node).function);
-        let total = tour
+        let total = traversal
             .children(node)
             .iter()
             .map(|child| calls.get(child.node))

@@ -18,7 +18,7 @@ pub(super) enum Mode {
     /// Whether it passes and normalisation changes nothing: 1 yes, 0 it does not pass, 2 it passes
     /// but is (or may be) changed.
     Exact,
-    /// As `Exact`, but undeclared properties of the value itself are somebody else's business: the
+    /// As `Exact`, but undeclared properties of the value itself are checked elsewhere: the
     /// node is one of several that declare the same object.
     Part,
 }
@@ -144,7 +144,7 @@ impl<T: Copy + Eq + Hash> Table<T> {
 }
 
 /// Room for the text of a schema of ordinary size, so that it need not grow on the way.
-const USUAL_TEXT: usize = 4096;
+const INITIAL_TEXT: usize = 4096;
 
 /// How many bytes of text are run through for one unit of the emitted code's work.
 const BYTES_PER_UNIT: usize = 32;
@@ -174,7 +174,7 @@ impl<'p> Writer<'p> {
         Self {
             program,
             plan,
-            text: String::with_capacity(USUAL_TEXT),
+            text: String::with_capacity(INITIAL_TEXT),
             paid: 0,
             functions: HashMap::new(),
             waiting: Vec::new(),
@@ -446,7 +446,7 @@ impl Helper {
     }
 }
 
-/// What the host answers is also what it cost: negative for a no, nothing where TypeBox throws. Only other
+/// What the native side answers is also what it cost: negative for a no, nothing where TypeBox throws. Only other
 /// helpers use it.
 const PAID: Helper = Helper::new(
     "paid(",
@@ -522,7 +522,7 @@ const HELPERS: [Helper; 16] = [
          return env.multiple(value,other);}\n",
         "function isMultiple(value,other){return env.multiple(value,other);}\n",
     ),
-    // A pattern of a price that is known, on the host's own engine.
+    // A pattern of a price that is known, on JavaScript's own engine.
     Helper::new(
         "regexp(",
         "function regexp(pattern,text,once,each){\

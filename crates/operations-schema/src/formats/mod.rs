@@ -8,8 +8,8 @@ mod time;
 
 use fluent_uri::{Iri, IriRef, Uri, UriRef};
 
-use crate::host::Limit;
 use crate::patterns::is_regular_expression;
+use crate::value_access::Limit;
 use crate::work::Budget;
 
 /// A format that this engine checks. Other words, OpenAPI's `int32` or `binary` among them, say

@@ -1,6 +1,6 @@
 //! Constants in schemas: `const`, `enum`, `default`.
 
-/// A constant value. What JSON cannot carry is either spelled out or a slot of the host.
+/// A constant value. What JSON cannot carry is either spelled out or a slot of the live values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Const {
     /// `undefined`.
@@ -21,7 +21,7 @@ pub enum Const {
     Array(Vec<Const>),
     /// An object: own enumerable string keys in order.
     Object(Vec<(Box<str>, Const)>),
-    /// A live value that only the host can read (a function, a class instance, a symbol).
+    /// A live value that only JavaScript can read (a function, a class instance, a symbol).
     Slot(u32),
 }
 

@@ -1,7 +1,7 @@
 //! The compiled form of a schema: an arena of nodes that refer to each other by id.
 //!
 //! Names, constants, patterns and formats are interned in tables of the [`Program`]; nodes hold
-//! ids. A host that works on live values can therefore prepare a handle per id once.
+//! ids. Access to live values can therefore prepare a handle per id once.
 
 mod constant;
 mod json_schema;

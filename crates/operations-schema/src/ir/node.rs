@@ -1,5 +1,7 @@
 //! Nodes: what a schema location means.
 
+use std::cmp::Ordering;
+
 use super::tables::{ConstId, FormatId, KeyId, NodeId, PatternId, PropertyIndex};
 use super::{JsonSchema, Program};
 
@@ -27,7 +29,7 @@ pub struct Meta {
     /// TypeBox's `ExtendsUndefinedCheck`, or the kind is Any or Unknown: as a required property it
     /// must be present although `undefined` would pass.
     pub needs_presence: bool,
-    /// The live schema object, where the host may need it (custom kinds).
+    /// The live schema object, where JavaScript may need it (custom kinds).
     pub slot: Option<u32>,
 }
 
@@ -101,7 +103,7 @@ pub enum Shape {
     Unknown,
     /// `Type.Void`.
     Void,
-    /// A kind that is not TypeBox's own; a `TypeRegistry` entry of the host decides, and without
+    /// A kind that is not TypeBox's own; a `TypeRegistry` entry of the user decides, and without
     /// one no value passes.
     Kind(KindNode),
     /// What TypeBox would throw on (a missing `items`, say): no value passes.
@@ -209,6 +211,37 @@ impl<T> Bounds<T> {
     }
 }
 
+impl<T: Copy> Bounds<T> {
+    /// What [`Bounds::broken`] calls `multipleOf`.
+    pub(crate) const MULTIPLE: &'static str = "a multiple of";
+
+    /// The bounds that a value does not keep to, each with what it should have been, in TypeBox's order.
+    /// `compare` says how the value compares with one.
+    pub(crate) fn broken(
+        &self,
+        compare: impl Fn(T) -> Option<Ordering>,
+        is_multiple: impl Fn(T) -> bool,
+    ) -> impl Iterator<Item = (&'static str, T)> {
+        let holds = [
+            (
+                "less than",
+                self.exclusive_maximum,
+                Ordering::is_lt as fn(Ordering) -> bool,
+            ),
+            ("greater than", self.exclusive_minimum, Ordering::is_gt),
+            ("less or equal to", self.maximum, Ordering::is_le),
+            ("greater or equal to", self.minimum, Ordering::is_ge),
+        ];
+        let compared = holds.into_iter().filter_map(move |(words, bound, holds)| {
+            let bound = bound.filter(|bound| !compare(*bound).is_some_and(holds))?;
+            Some((words, bound))
+        });
+        let divisor = self.multiple_of.into_iter();
+        let divisor = divisor.filter(move |divisor| !is_multiple(*divisor));
+        compared.chain(divisor.map(|divisor| (Self::MULTIPLE, divisor)))
+    }
+}
+
 impl Bounds<f64> {
     /// Whether a number keeps to them, false for `NaN`. `is_multiple` says what a multiple is.
     #[must_use]
@@ -261,6 +294,17 @@ pub enum Additional {
     Forbidden,
     /// `additionalProperties` is a schema.
     Schema(NodeId),
+}
+
+impl Additional {
+    /// The schema of the other properties, if there is one.
+    #[must_use]
+    pub fn schema(self) -> Option<NodeId> {
+        match self {
+            Self::Schema(node) => Some(node),
+            _ => None,
+        }
+    }
 }
 
 /// A declared property.

@@ -1,13 +1,14 @@
 //! A JSON text, taken apart once and understood as `JSON.parse` understands it.
 //!
-//! `serde_json::Value` is not that: it refuses what JavaScript reads (half a surrogate pair, `1e400`, 129 brackets),
+//! `serde_json::Value` is not that: it refuses what JavaScript reads (a lone surrogate, `1e400`, 129 brackets),
 //! and it has another order of keys. Here the text stays, and each value knows its place in it, so that what is not
 //! changed is passed on as it came. Values lie in one list, so neither reading nor dropping a deep one recurses.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::text::{Malformed, Parts, Scan};
+use super::text::{Events, Malformed, Scan};
 use super::write::{self, Infinite};
 use crate::pointer::escape;
 use serde_json::Value;
@@ -22,7 +23,8 @@ pub struct Document {
     nodes: Vec<Node>,
     /// Elements of arrays; names and values of objects in turn, then the members sorted by name where there are many.
     parts: Vec<u32>,
-    is_faithful: bool,
+    /// Whether the text is what `JSON.stringify` makes of it, byte for byte.
+    is_canonical: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -39,7 +41,7 @@ enum Content {
     Number(f64),
     /// A string without escapes: what stands between its quotes.
     Plain,
-    /// A string with escapes, and what they mean. Half a surrogate pair is U+FFFD.
+    /// A string with escapes, and what they mean. A lone surrogate is U+FFFD.
     Escaped(Box<str>),
     Array {
         first: u32,
@@ -67,7 +69,7 @@ pub enum Kind<'d> {
     Bool(bool),
     /// A number as JavaScript has it, an infinite one included.
     Number(f64),
-    /// A string. Half a surrogate pair reads as U+FFFD.
+    /// A string. A lone surrogate reads as U+FFFD.
     String(&'d str),
     /// An array with so many elements.
     Array(usize),
@@ -82,9 +84,17 @@ impl Document {
     ///
     /// When it is not JSON.
     pub fn parse(text: impl Into<String>) -> Result<Self, Malformed> {
-        let text = text.into();
+        Self::parse_within(usize::MAX, text.into()).map_err(|(why, _)| why)
+    }
+
+    /// The same for a text that may be nested so deeply at most.
+    ///
+    /// # Errors
+    ///
+    /// When it is not JSON, or is nested more deeply. The text comes back.
+    pub fn parse_within(deepest: usize, text: String) -> Result<Self, (Malformed, String)> {
         if u32::try_from(text.len()).is_err() {
-            return Err(Malformed::Length);
+            return Err((Malformed::Length, text));
         }
         let mut reader = Reader {
             text: &text,
@@ -92,22 +102,29 @@ impl Document {
             parts: Vec::new(),
             open: Vec::new(),
             waiting: Vec::new(),
-            is_faithful: true,
+            is_canonical: true,
+            written: 0,
         };
         let mut scan = Scan::new(&text);
-        scan.deepest = usize::MAX;
-        scan.document(&mut reader)?;
+        scan.deepest = deepest;
+        let scanned = scan.document(&mut reader);
         let Reader {
             nodes,
             parts,
-            is_faithful,
+            is_canonical,
+            written,
             ..
         } = reader;
+        if let Err(why) = scanned {
+            return Err((why, text));
+        }
+        // Every byte is a part of a value, so there is no white space.
+        let is_canonical = is_canonical && written == text.len();
         Ok(Self {
             text,
             nodes,
             parts,
-            is_faithful,
+            is_canonical,
         })
     }
 
@@ -125,6 +142,12 @@ impl Document {
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The text as it came.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.text
     }
 
     /// The JSON Pointer to the first value, in the order of the text, of which this is true, and the value. A container comes after
@@ -159,6 +182,14 @@ impl Document {
     }
 }
 
+impl PartialEq for Document {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Document {}
+
 impl From<&Value> for Document {
     /// A value of serde is always JSON, so this does not fail.
     fn from(value: &Value) -> Self {
@@ -170,7 +201,7 @@ impl From<&Value> for Document {
                 content: Content::Null,
             }],
             parts: Vec::new(),
-            is_faithful: true,
+            is_canonical: true,
         })
     }
 }
@@ -189,6 +220,7 @@ impl<'d> Json<'d> {
     }
 
     /// What it is.
+    #[inline]
     #[must_use]
     pub fn kind(self) -> Kind<'d> {
         match self.content() {
@@ -288,17 +320,23 @@ impl<'d> Json<'d> {
         self.node == other.node && std::ptr::eq(self.document, other.document)
     }
 
-    /// Appends it as text that a reader in JavaScript understands as it would what `JSON.stringify` makes of this
-    /// value: as it came, but without negative zeros. Infinite numbers stay infinite.
-    pub fn push_to(self, json: &mut String) {
-        if self.document.is_faithful {
-            json.push_str(self.text());
-        } else {
-            write::stringify(self, json, Infinite::Kept);
+    /// What `JSON.stringify` makes of it, except that infinite numbers stay infinite.
+    #[must_use]
+    pub fn canonical(self) -> Cow<'d, str> {
+        if self.document.is_canonical {
+            return self.text().into();
         }
+        let mut json = String::with_capacity(self.text().len());
+        write::stringify(self, &mut json, Infinite::Kept);
+        json.into()
     }
 
-    /// The same for code that wants a `Value`, as far as that can hold it: half a surrogate pair is U+FFFD in it, and
+    /// Appends [`Json::canonical`].
+    pub fn push_to(self, json: &mut String) {
+        json.push_str(&self.canonical());
+    }
+
+    /// The same for code that wants a `Value`, as far as that can hold it: a lone surrogate is U+FFFD in it, and
     /// an infinite number is `null`.
     #[must_use]
     pub fn to_value(self) -> Value {
@@ -338,7 +376,9 @@ struct Reader<'t> {
     /// The containers that are not closed yet, and their parts.
     open: Vec<Open>,
     waiting: Vec<u32>,
-    is_faithful: bool,
+    is_canonical: bool,
+    /// How many bytes of the text belong to values: all but white space.
+    written: usize,
 }
 
 /// A container that is not closed yet.
@@ -349,7 +389,7 @@ struct Open {
     mark: usize,
 }
 
-impl Parts for Reader<'_> {
+impl Events for Reader<'_> {
     fn open(&mut self, start: usize, is_object: bool) {
         self.open.push(Open {
             is_object,
@@ -363,9 +403,13 @@ impl Parts for Reader<'_> {
         let first = position(self.parts.len());
         let content = if open.is_object {
             let count = self.close_object(open.mark);
+            // Brackets, colons and commas.
+            self.written += 2 + (2 * count as usize).saturating_sub(1);
             Content::Object { first, count }
         } else {
             let count = position(self.waiting.len() - open.mark);
+            // Brackets and commas.
+            self.written += 2 + (count as usize).saturating_sub(1);
             self.parts.extend(self.waiting.drain(open.mark..));
             Content::Array { first, count }
         };
@@ -378,8 +422,10 @@ impl Parts for Reader<'_> {
 
     fn scalar(&mut self, start: usize, end: usize) {
         let text = self.text.get(start..end).unwrap_or_default();
+        self.written += text.len();
         let content = match text.as_bytes().first() {
             Some(b'"') if text.contains('\\') => {
+                self.is_canonical &= write::is_canonical_string(text);
                 Content::Escaped(write::unescaped(inner(text)).into())
             }
             Some(b'"') => Content::Plain,
@@ -389,8 +435,7 @@ impl Parts for Reader<'_> {
             _ => {
                 // Its syntax is a part of what Rust reads.
                 let number: f64 = text.parse().unwrap_or(f64::NAN);
-                let is_negative_zero = number == 0.0 && number.is_sign_negative();
-                self.is_faithful &= number.is_finite() && !is_negative_zero;
+                self.is_canonical &= write::is_canonical_number(text, number);
                 Content::Number(number)
             }
         };
@@ -431,6 +476,7 @@ impl Reader<'_> {
             };
             if let Some(known) = known.and_then(|place| members.get_mut(place)) {
                 known.1 = value;
+                self.is_canonical = false;
                 continue;
             }
             if is_large {
@@ -441,8 +487,10 @@ impl Reader<'_> {
         }
         drop(waiting);
         if has_indices {
+            let order = |(key, _): &(u32, u32)| array_index(names.of(*key)).unwrap_or(u32::MAX);
+            self.is_canonical &= members.is_sorted_by_key(order);
             // A stable sort: the others keep their order.
-            members.sort_by_key(|(key, _)| array_index(names.of(*key)).unwrap_or(u32::MAX));
+            members.sort_by_key(order);
         }
         let mut sorted: Vec<u32> = Vec::new();
         if members.len() > SCANNED {
@@ -545,12 +593,50 @@ mod tests {
     }
 
     #[test]
-    fn what_javascript_can_write_is_passed_on_as_it_came() {
-        let kept = r#"{"a": 1.50, "b":"\u0041"}"#;
-        for (text, expected) in [(kept, kept), (r#"{"a": -0.0}"#, r#"{"a":0}"#)] {
-            let mut json = String::new();
-            Document::parse(text).unwrap().root().push_to(&mut json);
-            assert_eq!(json, expected);
+    fn a_text_is_known_to_be_canonical_when_it_is() {
+        let texts = [
+            r#"{"a":[1,-1.5,0.000001,1e-7,1e+21,123456789012345680],"2":"\n\"é\u0001"}"#,
+            r#"{"2":{},"a":[],"b":[[]],"":null}"#,
+            r#"{"a":1,"a":1}"#,
+            r#"{"2":1,"1":1}"#,
+            r#"{"a": 1}"#,
+            " 1",
+            "[1.0]",
+            "[1e2]",
+            "[-0]",
+            "[-0.0]",
+            "[0.0000001]",
+            "[9007199254740993]",
+            "[100000000000000000000000]",
+            r#"["\u0041"]"#,
+            r#"["\/"]"#,
+            r#"["\ud800"]"#,
+        ];
+        for text in texts {
+            let document = Document::parse(text).unwrap();
+            let stringified = document.root().stringify();
+            assert_eq!(document.is_canonical, stringified == text, "{text}");
+            let mut pushed = String::new();
+            document.root().push_to(&mut pushed);
+            assert_eq!(pushed, stringified, "{text}");
+        }
+        let mut state = 7_u64;
+        for _ in 0..20_000 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let number = f64::from_bits(state);
+            let short = (state >> 40) as f64 / 1000.0;
+            for text in [
+                format!("{number}"),
+                format!("{number:e}"),
+                format!("{short}"),
+            ] {
+                if let Ok(document) = Document::parse(text.as_str()) {
+                    let is_same = document.root().stringify() == text;
+                    assert_eq!(document.is_canonical, is_same, "{text}");
+                }
+            }
         }
     }
 

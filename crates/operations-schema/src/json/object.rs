@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::document::inner;
-use super::text::{MAX_DEPTH, Malformed, Parts, Scan};
+use super::text::{Events, MAX_DEPTH, Malformed, Scan};
 
 /// The members of an object, each value as the text that it was.
 #[derive(Debug, Clone, Default)]
@@ -186,7 +186,7 @@ impl Recorder<'_> {
     }
 }
 
-impl Parts for Recorder<'_> {
+impl Events for Recorder<'_> {
     fn open(&mut self, start: usize, is_object: bool) {
         if self.passed.is_some() {
             self.depth += 1;
@@ -222,7 +222,7 @@ impl Parts for Recorder<'_> {
         }
     }
 }
-/// Whether the text of a string (quotes included) says this.
+/// Whether a JSON string (quotes included) is this text.
 fn is_text(quoted: &str, name: &str) -> bool {
     let inner = inner(quoted);
     // An escape is longer than what it stands for.

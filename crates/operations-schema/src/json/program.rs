@@ -1,4 +1,4 @@
-//! Schemas at work on JSON documents: the entry point for whatever has JSON in Rust.
+//! Checking and normalising JSON documents: the entry point for JSON in Rust.
 //!
 //! ```
 //! use operations_schema::json::Document;
@@ -27,20 +27,19 @@
 //!
 //! A schema that was built with TypeBox arrives in the facade's encoding ([`Source::from_encoded`]) and
 //! is compiled in the same way. What such a schema leaves to live JavaScript cannot be decided here:
-//! [`Program::needs_javascript`] tells.
+//! see [`Program::needs_javascript`].
 
-use crate::check::check;
-use crate::errors::{ValueError, collect_errors};
-use crate::host::{JsonBuilder, JsonHost, JsonPart, JsonRef, Result};
+use crate::check::{ValueError, check, collect_errors};
 use crate::ir::{Const, Program, Shape};
 use crate::normalise::{Mode, Note, shape_output};
+use crate::value_access::{JsonAccess, JsonRef, Result};
 
 /// A JSON document in the declared shape, as far as that can be had.
 #[derive(Debug)]
 pub struct NormalisedJson {
     /// What takes the document's place, as JSON; nothing when it already had the declared shape.
     pub replacement: Option<String>,
-    /// Where `undefined` was put into a list, as a JSON Pointer. JSON has no word for it: in `replacement` it is `null`.
+    /// Where `undefined` was put into a list, as a JSON Pointer. JSON cannot express it: in `replacement` it is `null`.
     pub hole: Option<String>,
     /// Whether the result passes the check.
     pub valid: bool,
@@ -56,7 +55,7 @@ impl Program {
     /// # Errors
     /// When a bound is reached: the interrupt says which, in words for a user.
     pub fn check_json<'a>(&self, document: impl Into<JsonRef<'a>>) -> Result<bool> {
-        check(self, &mut JsonHost::new(), document.into())
+        check(self, &mut JsonAccess::new(), document.into())
     }
 
     /// What is wrong with a document, at most `max` things (at least one); nothing when it passes.
@@ -68,7 +67,7 @@ impl Program {
         document: impl Into<JsonRef<'a>>,
         max: usize,
     ) -> Result<Vec<ValueError>> {
-        collect_errors(self, &mut JsonHost::new(), document.into(), max)
+        collect_errors(self, &mut JsonAccess::new(), document.into(), max)
     }
 
     /// What an operation gave, in the declared shape.
@@ -80,12 +79,12 @@ impl Program {
         document: impl Into<JsonRef<'a>>,
         mode: Mode,
     ) -> Result<NormalisedJson> {
-        let mut host = JsonBuilder::new();
-        let done = shape_output(self, &mut host, JsonPart::Document(document.into()), mode)?;
+        let mut access = JsonAccess::new();
+        let done = shape_output(self, &mut access, document.into(), mode)?;
         let mut json = String::new();
-        let is_replaced = done.changed && host.push_to(done.value, &mut json);
+        let is_replaced = done.changed && access.push_to(done.value, &mut json);
         Ok(NormalisedJson {
-            hole: host.hole_in(done.value),
+            hole: access.hole_in(done.value),
             replacement: is_replaced.then_some(json),
             valid: done.valid,
             notes: done.notes,
@@ -93,9 +92,9 @@ impl Program {
         })
     }
 
-    /// Whether this schema speaks of values that JSON does not have (a Date, a function, a kind that
+    /// Whether this schema describes values that JSON does not have (a Date, a function, a kind that
     /// a user registered), so that only live JavaScript can decide or make them. Two things remain
-    /// that no schema tells: a user may have registered any of [`Program::formats`], which JavaScript
+    /// that a schema does not show: a user may have registered any of [`Program::formats`], which JavaScript
     /// alone knows, and a pattern that only V8 can run is [`crate::Limit::Pattern`] when it is reached.
     #[must_use]
     pub fn needs_javascript(&self) -> bool {

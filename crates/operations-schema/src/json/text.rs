@@ -1,7 +1,7 @@
 //! Whether a text is JSON, and how deeply it is nested.
 //!
-//! The text is walked over once, and whoever wants to know hears of its parts ([`Parts`]). That needs no stack of its own
-//! size: nesting is bounded and kept on the heap.
+//! The text is scanned once, and its parts are reported to [`Events`]. Nesting is bounded, and kept on the heap instead of
+//! the stack.
 
 /// The deepest nesting that is let through. JavaScript's own parser and writer go further, but what walks the
 /// value afterwards may not.
@@ -22,7 +22,7 @@ pub enum Malformed {
     /// JSON, but no object.
     #[error("it is no object")]
     NoObject,
-    /// Longer than places in a text are counted.
+    /// Longer than positions are counted.
     #[error("it is longer than 4 GiB")]
     Length,
 }
@@ -143,8 +143,8 @@ const fn special_bytes(word: u64) -> u64 {
     (quote | backslash | control) & HIGHEST
 }
 
-/// Hears what a text is made of, in the order of the text. Places are in bytes.
-pub(super) trait Parts {
+/// Called for each part of a text, in the order of the text. Positions are in bytes.
+pub(super) trait Events {
     /// An array or an object begins.
     fn open(&mut self, _start: usize, _is_object: bool) {}
     /// The innermost of those that are open ends.
@@ -155,8 +155,8 @@ pub(super) trait Parts {
     fn scalar(&mut self, _start: usize, _end: usize) {}
 }
 
-/// For those who only want to know whether it is JSON.
-impl Parts for () {}
+/// Only checks that it is JSON.
+impl Events for () {}
 
 /// A place in a JSON text that moves forward.
 pub(crate) struct Scan<'a> {
@@ -214,10 +214,10 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Goes over a whole text. `parts` hears what it is made of.
-    pub(super) fn document(&mut self, parts: &mut impl Parts) -> Result<(), Malformed> {
+    /// Scans a whole text and reports its parts to `events`.
+    pub(super) fn document(&mut self, events: &mut impl Events) -> Result<(), Malformed> {
         self.space();
-        self.value(parts)?;
+        self.value(events)?;
         self.end()
     }
 
@@ -232,7 +232,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Goes over a value, however deep, without recursion: `open` holds what each open bracket will close with.
-    fn value(&mut self, parts: &mut impl Parts) -> Result<(), Malformed> {
+    fn value(&mut self, events: &mut impl Events) -> Result<(), Malformed> {
         let mut open: Vec<u8> = Vec::new();
         loop {
             // A value begins here.
@@ -247,21 +247,21 @@ impl<'a> Scan<'a> {
                 if open.len() >= self.deepest {
                     return Err(Malformed::Depth);
                 }
-                parts.open(start, bracket == b'}');
+                events.open(start, bracket == b'}');
                 self.space();
                 if self.peek() == Some(bracket) {
                     self.at += 1;
-                    parts.close(self.at);
+                    events.close(self.at);
                 } else {
                     open.push(bracket);
                     if bracket == b'}' {
-                        self.name(parts)?;
+                        self.name(events)?;
                     }
                     continue;
                 }
             } else {
                 self.scalar()?;
-                parts.scalar(start, self.at);
+                events.scalar(start, self.at);
             }
             // A value has ended; so may those around it.
             loop {
@@ -273,13 +273,13 @@ impl<'a> Scan<'a> {
                     Some(b',') => {
                         self.space();
                         if bracket == b'}' {
-                            self.name(parts)?;
+                            self.name(events)?;
                         }
                         break;
                     }
                     Some(byte) if byte == bracket => {
                         open.pop();
-                        parts.close(self.at);
+                        events.close(self.at);
                     }
                     _ => return Err(self.syntax()),
                 }
@@ -288,10 +288,10 @@ impl<'a> Scan<'a> {
     }
 
     /// The name of a member, its colon, and the space before its value.
-    fn name(&mut self, parts: &mut impl Parts) -> Result<(), Malformed> {
+    fn name(&mut self, events: &mut impl Events) -> Result<(), Malformed> {
         let start = self.at;
         self.string()?;
-        parts.name(start, self.at);
+        events.name(start, self.at);
         self.space();
         self.expect(b':')?;
         self.space();

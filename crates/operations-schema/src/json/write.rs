@@ -10,8 +10,8 @@ use crate::number::to_js_string;
 enum Piece<'t> {
     Text(&'t str),
     Char(char),
-    /// Half a surrogate pair.
-    Half(u16),
+    /// A lone surrogate.
+    LoneSurrogate(u16),
 }
 
 /// What the escapes of a string mean; the text is JSON.
@@ -61,7 +61,7 @@ impl Pieces<'_> {
                 return Piece::Char(whole);
             }
         }
-        char::from_u32(unit.into()).map_or(Piece::Half(unit), Piece::Char)
+        char::from_u32(unit.into()).map_or(Piece::LoneSurrogate(unit), Piece::Char)
     }
 }
 
@@ -70,14 +70,14 @@ fn hex(text: &str) -> (u16, &str) {
     (u16::from_str_radix(digits, 16).unwrap_or(0xfffd), rest)
 }
 
-/// What a string says, given what stands between its quotes. Half a surrogate pair is U+FFFD.
+/// The value of a string, given what stands between its quotes. A lone surrogate is U+FFFD.
 pub(crate) fn unescaped(inner: &str) -> String {
     let mut text = String::with_capacity(inner.len());
     for piece in (Pieces { rest: inner }) {
         match piece {
             Piece::Text(part) => text.push_str(part),
             Piece::Char(char) => text.push(char),
-            Piece::Half(_) => text.push(char::REPLACEMENT_CHARACTER),
+            Piece::LoneSurrogate(_) => text.push(char::REPLACEMENT_CHARACTER),
         }
     }
     text
@@ -124,10 +124,28 @@ fn push_rewritten(json: &mut String, quoted: &str) {
         match piece {
             Piece::Text(text) => json.push_str(text),
             Piece::Char(char) => push_escaped(json, char.encode_utf8(&mut [0; 4])),
-            Piece::Half(unit) => drop(write!(json, "\\u{unit:04x}")),
+            Piece::LoneSurrogate(unit) => drop(write!(json, "\\u{unit:04x}")),
         }
     }
     json.push('"');
+}
+
+/// Whether a string with escapes is written as `JSON.stringify` writes it.
+pub(super) fn is_canonical_string(quoted: &str) -> bool {
+    let mut written = String::with_capacity(quoted.len());
+    push_rewritten(&mut written, quoted);
+    written == quoted
+}
+
+/// Whether a number is written as `JSON.stringify` writes it.
+pub(super) fn is_canonical_number(text: &str, number: f64) -> bool {
+    /// So many digits are the shortest for their number.
+    const SHORT: usize = 15;
+    let is_short = text.len() <= SHORT
+        && (number.abs() >= 1e-6 || text == "0")
+        && !text.contains(['e', 'E'])
+        && !(text.ends_with('0') && text.contains('.'));
+    is_short || (number.is_finite() && to_js_string(number) == text)
 }
 
 /// Appends a number.

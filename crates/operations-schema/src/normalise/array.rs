@@ -1,13 +1,13 @@
 //! The elements of an array.
 
 use super::nodes::NodeList;
+use super::normaliser::{Normaliser, Outcome, Remedy, Step};
 use super::notes::What;
 use super::view::{ArrayRule, View};
-use super::walk::{Outcome, Remedy, Step, Walker};
-use crate::host::{BuildHost, Result};
+use crate::value_access::{Result, ValueBuilder};
 
 /// The elements of an array while they are visited.
-pub(super) struct ArrayParts<H: BuildHost> {
+pub(super) struct ArrayParts<A: ValueBuilder> {
     length: usize,
     /// Up to which length tuples have schemas to fill in from.
     declared: Option<usize>,
@@ -16,7 +16,7 @@ pub(super) struct ArrayParts<H: BuildHost> {
     /// The next element.
     index: usize,
     /// The elements from the first change on.
-    elements: Vec<H::Value>,
+    elements: Vec<A::Value>,
     changed: bool,
     /// How many elements came before the first change; they are copied at the end.
     uncopied: usize,
@@ -24,13 +24,13 @@ pub(super) struct ArrayParts<H: BuildHost> {
     waiting: Option<usize>,
 }
 
-impl<H: BuildHost> ArrayParts<H> {
-    pub(super) fn accept(&mut self, outcome: Outcome<H::Value>) -> Option<usize> {
+impl<A: ValueBuilder> ArrayParts<A> {
+    pub(super) fn accept(&mut self, outcome: Outcome<A::Value>) -> Option<usize> {
         self.put(outcome);
         self.waiting.take()
     }
 
-    fn put(&mut self, outcome: Outcome<H::Value>) {
+    fn put(&mut self, outcome: Outcome<A::Value>) {
         if outcome.changed && !self.changed {
             self.changed = true;
             self.uncopied = self.index;
@@ -42,10 +42,10 @@ impl<H: BuildHost> ArrayParts<H> {
     }
 }
 
-impl<'p, H: BuildHost> Walker<'p, '_, H> {
+impl<'p, A: ValueBuilder> Normaliser<'p, '_, A> {
     /// Only a tuple declares a length; `minItems` and the like are rules that a value may break and
     /// keep.
-    pub(super) fn open_array(&mut self, view: &View<'p>, value: H::Value) -> Result<ArrayParts<H>> {
+    pub(super) fn open_array(&mut self, view: &View<'p>, value: A::Value) -> Result<ArrayParts<A>> {
         let length = self.walk.array_length(value)?;
         let lengths = tuple_lengths(view);
         let declared = lengths.map(|(filled, _)| filled);
@@ -69,9 +69,9 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     pub(super) fn next_element(
         &mut self,
         view: &View<'p>,
-        array: H::Value,
-        parts: &mut ArrayParts<H>,
-    ) -> Result<Step<'p, H>> {
+        array: A::Value,
+        parts: &mut ArrayParts<A>,
+    ) -> Result<Step<'p, A>> {
         while parts.index < parts.kept {
             self.walk.spend(view.arrays.len() as u64)?;
             let element = self.walk.element(array, parts.index)?;
@@ -118,7 +118,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         view: &View<'p>,
         from: usize,
         to: usize,
-    ) -> Result<Vec<H::Value>> {
+    ) -> Result<Vec<A::Value>> {
         let mut filled = Vec::new();
         for index in from..to {
             let before = self.notes.step_into_element(index);

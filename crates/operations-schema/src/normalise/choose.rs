@@ -1,9 +1,9 @@
 //! Which variant of a union a value is meant to be.
 
+use super::normaliser::Normaliser;
 use super::types::{self, Types};
-use super::walk::Walker;
-use crate::host::{BuildHost, Class, Result};
 use crate::ir::{ConstId, KeyId, NodeId, ObjectRules, Shape};
+use crate::value_access::{Class, Result, ValueBuilder};
 
 /// How deep unions inside unions are scored.
 const MAX_NESTING: u32 = 16;
@@ -17,7 +17,7 @@ const LITERAL: u64 = 100;
 const PASSES: u64 = 10;
 const EXISTS: u64 = 1;
 
-impl<H: BuildHost> Walker<'_, '_, H> {
+impl<A: ValueBuilder> Normaliser<'_, '_, A> {
     /// The variant for a value with parts: of those that pass, else of all, the one with the
     /// highest score, then the first; but one that accepts everything before all others. None when
     /// there are no variants.
@@ -25,7 +25,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
     pub(super) fn choose(
         &mut self,
         variants: &[NodeId],
-        value: H::Value,
+        value: A::Value,
         class: Class,
     ) -> Result<Option<NodeId>> {
         if let [only] = variants {
@@ -93,11 +93,11 @@ impl<H: BuildHost> Walker<'_, '_, H> {
     fn score(
         &mut self,
         variant: NodeId,
-        value: H::Value,
+        value: A::Value,
         passes: Option<bool>,
         nesting: u32,
     ) -> Result<u64> {
-        self.walk.spend(H::PRICES.rule)?;
+        self.walk.spend(A::PRICES.rule)?;
         let program = self.walk.program;
         let variant = program.resolve(variant);
         match program.shape(variant) {
@@ -138,7 +138,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         Ok(u64::from(passes))
     }
 
-    fn highest_score(&mut self, variants: &[NodeId], value: H::Value, nesting: u32) -> Result<u64> {
+    fn highest_score(&mut self, variants: &[NodeId], value: A::Value, nesting: u32) -> Result<u64> {
         let mut highest = 0;
         for variant in variants {
             highest = highest.max(self.score(*variant, value, None, nesting)?);
@@ -146,7 +146,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         Ok(highest)
     }
 
-    fn score_rules(&mut self, rules: &[&ObjectRules], value: H::Value) -> Result<u64> {
+    fn score_rules(&mut self, rules: &[&ObjectRules], value: A::Value) -> Result<u64> {
         let mut score = 0;
         for property in rules.iter().flat_map(|rules| &rules.properties) {
             let literal = self.only_constant(property.node);
@@ -173,7 +173,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         key: KeyId,
         node: NodeId,
         literal: Option<ConstId>,
-        value: H::Value,
+        value: A::Value,
         missing_may_pass: bool,
     ) -> Result<u64> {
         let exists = self.walk.has(value, key)?;
@@ -188,7 +188,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         if let Some(id) = literal
             && self
                 .walk
-                .host
+                .access
                 .same(found, id, self.walk.program.constant(id))?
         {
             score += LITERAL;
@@ -200,7 +200,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
 /// The rules about properties of a JSON Schema, and the unions beside them.
 type RulesAndUnions<'p> = (Vec<&'p ObjectRules>, Vec<&'p [NodeId]>);
 
-impl<'p, H: BuildHost> Walker<'p, '_, H> {
+impl<'p, A: ValueBuilder> Normaliser<'p, '_, A> {
     /// Gathers a JSON Schema's rules about properties through `$ref` and `allOf`.
     fn object_rules(&mut self, node: NodeId) -> Result<RulesAndUnions<'p>> {
         let mut rules = Vec::new();

@@ -4,13 +4,13 @@
 use num_bigint::BigInt;
 
 use super::date_text::{is_time, text_to_time, time_to_text};
+use super::normaliser::Normaliser;
 use super::number_text::text_to_number;
 use super::types::{self, Types};
 use super::view::View;
-use super::walk::Walker;
-use crate::host::{BuildHost, Class, Result, Special};
 use crate::ir::Const;
 use crate::number::to_js_string;
+use crate::value_access::{Class, Result, Special, ValueBuilder};
 
 /// A value that can be converted at all. `null` and `undefined` cannot: the word "null" in a string
 /// is a word.
@@ -37,14 +37,14 @@ const TARGETS: [Types; 5] = [
     Types::DATE,
 ];
 
-impl<H: BuildHost> Walker<'_, '_, H> {
+impl<A: ValueBuilder> Normaliser<'_, '_, A> {
     /// The value as one of the allowed types; none when something would be lost.
     pub(super) fn convert(
         &mut self,
         view: &View<'_>,
-        value: H::Value,
+        value: A::Value,
         class: Class,
-    ) -> Result<Option<H::Value>> {
+    ) -> Result<Option<A::Value>> {
         if view.types == Types::ALL || view.types == Types::NONE {
             return Ok(None);
         }
@@ -89,7 +89,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         Ok(None)
     }
 
-    fn scalar(&mut self, value: H::Value, class: Class) -> Result<Option<Scalar>> {
+    fn scalar(&mut self, value: A::Value, class: Class) -> Result<Option<Scalar>> {
         Ok(Some(match class {
             Class::Bool(value) => Scalar::Bool(value),
             Class::Number(number) => Scalar::Number(number),
@@ -108,13 +108,13 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         }))
     }
 
-    fn make_scalar(&mut self, scalar: &Scalar) -> Result<Option<H::Value>> {
+    fn make_scalar(&mut self, scalar: &Scalar) -> Result<Option<A::Value>> {
         match scalar {
-            Scalar::Bool(value) => Ok(Some(self.walk.host.make_bool(*value))),
-            Scalar::Number(number) => Ok(self.walk.host.make_number(*number)),
-            Scalar::BigInt(number) => self.walk.host.make_bigint(number),
+            Scalar::Bool(value) => Ok(Some(self.walk.access.make_bool(*value))),
+            Scalar::Number(number) => Ok(self.walk.access.make_number(*number)),
+            Scalar::BigInt(number) => self.walk.access.make_bigint(number),
             Scalar::Text(text) => self.make_string(text).map(Some),
-            Scalar::Time(time) => self.walk.host.make_special(Special::Date(Some(*time))),
+            Scalar::Time(time) => self.walk.access.make_special(Special::Date(Some(*time))),
         }
     }
 }

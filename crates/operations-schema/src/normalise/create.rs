@@ -3,12 +3,12 @@
 
 use super::array::nodes_at;
 use super::nodes::NodeList;
+use super::normaliser::Normaliser;
 use super::types::{self, Types};
 use super::view::{ArrayRule, ObjectRule, Pending, View, view_keywords, view_kind};
-use super::walk::Walker;
-use crate::host::{BuildHost, EntryName, Name, Result, Special};
 use crate::ir::{ConstId, FormatId, JsonSchema, KeyId, NodeId, Shape};
 use crate::patterns::Pattern;
+use crate::value_access::{EntryName, Name, Result, Special, ValueBuilder};
 
 /// How many values may be in the making inside each other.
 const MAX_MAKING: u32 = 48;
@@ -54,10 +54,10 @@ struct Plan<'p> {
     formats: Vec<FormatId>,
 }
 
-impl<'p, H: BuildHost> Walker<'p, '_, H> {
+impl<'p, A: ValueBuilder> Normaliser<'p, '_, A> {
     /// A value that has the shape of all of `nodes`; none when the schema gives no such value.
     #[inline(never)]
-    pub(super) fn make(&mut self, nodes: &[NodeId]) -> Result<Option<H::Value>> {
+    pub(super) fn make(&mut self, nodes: &[NodeId]) -> Result<Option<A::Value>> {
         self.walk.spend(1)?;
         if self.making == 0 {
             self.made = 0;
@@ -77,7 +77,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         made
     }
 
-    fn make_planned(&mut self, nodes: &[NodeId]) -> Result<Option<H::Value>> {
+    fn make_planned(&mut self, nodes: &[NodeId]) -> Result<Option<A::Value>> {
         let plan = self.plan(nodes)?;
         if let Some(default) = plan.default {
             return self.make_default(nodes, default);
@@ -201,9 +201,9 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         }
     }
 
-    fn make_of_type(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>> {
+    fn make_of_type(&mut self, plan: &Plan<'p>) -> Result<Option<A::Value>> {
         if let Some(special) = plan.special {
-            return self.walk.host.make_special(special);
+            return self.walk.access.make_special(special);
         }
         if !plan.view.literals.is_empty() {
             return self.make_literal(plan);
@@ -221,29 +221,29 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
                 .find(|types| allowed.meets(*types))
                 .unwrap_or(Types::NONE)
         };
-        let host = &mut *self.walk.host;
+        let access = &mut *self.walk.access;
         match types {
             Types::STRING => self.make_text(plan),
-            Types::NUMBER => Ok(host.make_number(plan.minimum.unwrap_or(0.0))),
-            Types::BOOLEAN => Ok(Some(host.make_bool(false))),
+            Types::NUMBER => Ok(access.make_number(plan.minimum.unwrap_or(0.0))),
+            Types::BOOLEAN => Ok(Some(access.make_bool(false))),
             Types::PLAIN => self.make_properties(plan),
             Types::ARRAY => self.make_elements(plan),
-            Types::BIGINT => host.make_bigint(&0.into()),
-            Types::DATE => host.make_special(Special::Date(plan.minimum)),
+            Types::BIGINT => access.make_bigint(&0.into()),
+            Types::DATE => access.make_special(Special::Date(plan.minimum)),
             Types::BYTES => match bounded(plan.min_length) {
-                Some(length) => host.make_special(Special::Bytes(length)),
+                Some(length) => access.make_special(Special::Bytes(length)),
                 None => Ok(None),
             },
-            Types::SYMBOL => host.make_special(Special::Symbol),
-            Types::FUNCTION => host.make_special(Special::Function),
-            Types::NULL => Ok(Some(host.make_null())),
-            Types::UNDEFINED => Ok(host.stored_undefined()),
+            Types::SYMBOL => access.make_special(Special::Symbol),
+            Types::FUNCTION => access.make_special(Special::Function),
+            Types::NULL => Ok(Some(access.make_null())),
+            Types::UNDEFINED => Ok(access.stored_undefined()),
             _ => Ok(None),
         }
     }
 
     /// The first constant that is of an allowed type.
-    fn make_literal(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>> {
+    fn make_literal(&mut self, plan: &Plan<'p>) -> Result<Option<A::Value>> {
         let program = self.walk.program;
         let fits = |id: &&ConstId| {
             plan.view
@@ -256,7 +256,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         }
     }
 
-    fn make_text(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>> {
+    fn make_text(&mut self, plan: &Plan<'p>) -> Result<Option<A::Value>> {
         let text = match &plan.text {
             Some(text) => text.clone(),
             None => match bounded(plan.min_length) {
@@ -267,7 +267,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         let made = self.make_string(&text)?;
         for id in &plan.formats {
             if let Some(format) = self.walk.program.format(*id)
-                && self.walk.host.custom_format(made, *id, format)?.is_some()
+                && self.walk.access.custom_format(made, *id, format)?.is_some()
             {
                 // A format of the user's own: as with the known ones, only a default can satisfy it.
                 return Ok(None);
@@ -277,8 +277,8 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     }
 
     /// An object with its required properties.
-    fn make_properties(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>> {
-        let mut entries: Vec<(EntryName<'p, H::Key>, H::Value)> = Vec::new();
+    fn make_properties(&mut self, plan: &Plan<'p>) -> Result<Option<A::Value>> {
+        let mut entries: Vec<(EntryName<'p, A::Key>, A::Value)> = Vec::new();
         let mut done: Vec<KeyId> = Vec::new();
         for rule in &plan.view.objects {
             let required: Vec<KeyId> = match rule {
@@ -306,16 +306,16 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         self.make_object(&entries).map(Some)
     }
 
-    fn make_property(&mut self, plan: &Plan<'p>, name: Name<'p>) -> Result<Option<H::Value>> {
-        let fate = self.fate_of(&plan.view, &name.key.text, None, &mut None)?;
+    fn make_property(&mut self, plan: &Plan<'p>, name: Name<'p>) -> Result<Option<A::Value>> {
+        let disposition = self.disposition_of(&plan.view, &name.key.text, None, &mut None)?;
         let before = self.notes.step_into_property(&name.key.text);
-        let made = self.make(fate.nodes.as_slice())?;
+        let made = self.make(disposition.nodes.as_slice())?;
         self.notes.step_out(before);
         Ok(made)
     }
 
     /// An array with as many elements as it must have.
-    fn make_elements(&mut self, plan: &Plan<'p>) -> Result<Option<H::Value>> {
+    fn make_elements(&mut self, plan: &Plan<'p>) -> Result<Option<A::Value>> {
         let mut least: f64 = 0.0;
         let mut unique = false;
         for rule in &plan.view.arrays {

@@ -2,24 +2,24 @@
 //! schema's author and need not fit the schema.
 
 use super::Mode;
+use super::normaliser::{Normaliser, Remedy};
 use super::notes::What;
 use super::object::is_json_schema;
-use super::walk::{Remedy, Walker};
-use crate::host::{BuildHost, Result};
 use crate::ir::{ConstId, NodeId};
+use crate::value_access::{Result, ValueBuilder};
 
-impl<H: BuildHost> Walker<'_, '_, H> {
+impl<A: ValueBuilder> Normaliser<'_, '_, A> {
     /// The value for a place that is required and missing: the default, else `undefined` where the
     /// schema accepts it, else the empty value of the type. None when there is no such value.
     #[inline(never)]
-    pub(super) fn fill(&mut self, nodes: &[NodeId]) -> Result<Option<H::Value>> {
+    pub(super) fn fill(&mut self, nodes: &[NodeId]) -> Result<Option<A::Value>> {
         if nodes.is_empty() {
             return Ok(None);
         }
         if self.default_of(nodes)?.is_some() {
             return self.make(nodes);
         }
-        let undefined = self.walk.host.undefined();
+        let undefined = self.walk.access.undefined();
         if !self.walk.passes_all(nodes, undefined)? {
             return self.make_up(nodes);
         }
@@ -35,7 +35,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         if self.mode == Mode::Strict {
             return Ok(None);
         }
-        let stored = self.walk.host.stored_undefined();
+        let stored = self.walk.access.stored_undefined();
         // It is noted all the same: the value did not have it, and JSON will leave it out again.
         if stored.is_some() && self.making == 0 {
             self.notes.add(What::NotFilled);
@@ -44,12 +44,12 @@ impl<H: BuildHost> Walker<'_, '_, H> {
     }
 
     /// The empty value for a place that is missing and has no default.
-    fn make_up(&mut self, nodes: &[NodeId]) -> Result<Option<H::Value>> {
+    fn make_up(&mut self, nodes: &[NodeId]) -> Result<Option<A::Value>> {
         if self.mode == Mode::Strict {
             return Ok(None);
         }
         let made = self.make(nodes)?;
-        // Inside of something that is made up, or of a default, that is told of the whole.
+        // Within something that is made up, or within a default, there is one note for the whole.
         if made.is_some() && self.making == 0 {
             self.notes.add(What::MadeUp);
         }
@@ -63,7 +63,7 @@ impl<H: BuildHost> Walker<'_, '_, H> {
         &mut self,
         nodes: &[NodeId],
         id: ConstId,
-    ) -> Result<Option<H::Value>> {
+    ) -> Result<Option<A::Value>> {
         if self.settling.contains(&id) {
             // Completing the default takes the default again, and so on without an end.
             self.endless = true;

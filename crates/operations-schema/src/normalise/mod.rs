@@ -11,25 +11,25 @@ mod convert;
 mod create;
 mod date_text;
 mod default;
-mod fate;
 mod making;
 mod nodes;
+mod normaliser;
 mod notes;
 mod number_text;
 mod object;
+mod property_disposition;
 mod types;
 mod view;
-mod walk;
 
 pub use notes::{Note, What};
 
 use crate::bounds::{DEFAULT_MAX_ERRORS, NORMALISE_FACTOR};
-use crate::check::Walk;
-use crate::errors::errors_within;
-use crate::host::{BuildHost, Result};
+use crate::check::{Walk, errors_within};
+
 use crate::ir::Program;
+use crate::value_access::{Result, ValueBuilder};
+use normaliser::{Normaliser, Outcome};
 use notes::Notes;
-use walk::{Outcome, Walker};
 
 /// How far normalisation goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -72,13 +72,13 @@ const MAX_PASSES: u32 = 6;
 /// # Errors
 /// When the user's code (a getter, a proxy, a registered check) throws or a bound is reached. What
 /// the schema makes impossible is no error: the value stays, and a note says so.
-pub fn normalise<H: BuildHost>(
+pub fn normalise<A: ValueBuilder>(
     program: &Program,
-    host: &mut H,
-    value: H::Value,
+    access: &mut A,
+    value: A::Value,
     mode: Mode,
-) -> Result<Normalised<H::Value>> {
-    run(program, host, value, mode, false)
+) -> Result<Normalised<A::Value>> {
+    run(program, access, value, mode, false)
 }
 
 /// The same for what an operation gave: a value whose root is of another kind than the schema declares
@@ -86,42 +86,43 @@ pub fn normalise<H: BuildHost>(
 ///
 /// # Errors
 /// As for [`normalise`].
-pub fn shape_output<H: BuildHost>(
+pub fn shape_output<A: ValueBuilder>(
     program: &Program,
-    host: &mut H,
-    value: H::Value,
+    access: &mut A,
+    value: A::Value,
     mode: Mode,
-) -> Result<Normalised<H::Value>> {
-    run(program, host, value, mode, true)
+) -> Result<Normalised<A::Value>> {
+    run(program, access, value, mode, true)
 }
 
-fn run<H: BuildHost>(
+fn run<A: ValueBuilder>(
     program: &Program,
-    host: &mut H,
-    value: H::Value,
+    access: &mut A,
+    value: A::Value,
     mode: Mode,
     keeps_root: bool,
-) -> Result<Normalised<H::Value>> {
+) -> Result<Normalised<A::Value>> {
     let mut budget = program.budget();
     budget.grant(budget.left() * (NORMALISE_FACTOR - 1));
-    let mut walker = Walker::new(Walk::new(program, host, value, budget), mode, keeps_root);
-    let mut result = walker.whole(value)?;
+    let mut normaliser =
+        Normaliser::new(Walk::new(program, access, value, budget), mode, keeps_root);
+    let mut result = normaliser.whole(value)?;
     let mut pass = 1;
     let mut last = result.changed;
-    while last && walker.chose && pass < MAX_PASSES {
-        walker.notes.next_pass();
-        let again = walker.whole(result.value)?;
+    while last && normaliser.chose && pass < MAX_PASSES {
+        normaliser.notes.next_pass();
+        let again = normaliser.whole(result.value)?;
         last = again.changed;
         result.value = again.value;
         pass += 1;
     }
-    let Walker {
+    let Normaliser {
         mut walk,
         mut notes,
         chose,
         ..
-    } = walker;
-    // A schema that contradicts itself can send a value round in circles: then there is no value to
+    } = normaliser;
+    // A schema that contradicts itself can change a value in a cycle: then there is no value to
     // be made, and the original stays.
     if last && chose {
         result = Outcome::same(value);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::pointer::escape;
 
-/// Something that the caller should tell someone.
+/// Something that the caller should report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The JSON Pointer of the place in the value.

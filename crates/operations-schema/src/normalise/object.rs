@@ -1,42 +1,42 @@
 //! The properties of an object.
 
-use super::fate::Fate;
+use super::normaliser::{Frame, Normaliser, Outcome, Remedy, Step};
 use super::notes::What;
+use super::property_disposition::PropertyDisposition;
 use super::view::{ObjectRule, View};
-use super::walk::{Frame, Outcome, Remedy, Step, Walker};
-use crate::host::{BuildHost, EntryName, Name, OwnKeys, Result};
 use crate::ir::{Additional, KeyId, Shape};
+use crate::value_access::{EntryName, Name, OwnKeys, Result, ValueBuilder};
 
 /// A property of the result.
-struct Entry<'p, H: BuildHost> {
-    name: EntryName<'p, H::Key>,
-    value: H::Value,
+struct Entry<'p, A: ValueBuilder> {
+    name: EntryName<'p, A::Key>,
+    value: A::Value,
     /// An optional property that holds `undefined`: it does not make it into a copy.
     empty: bool,
 }
 
 /// The properties of an object while they are visited.
-pub(super) struct ObjectParts<'p, H: BuildHost> {
-    keys: H::Keys,
+pub(super) struct ObjectParts<'p, A: ValueBuilder> {
+    keys: A::Keys,
     /// Declared names that may not be own properties, and whether they are required; known once the
     /// own ones are done.
     others: Option<std::vec::IntoIter<(KeyId, bool)>>,
-    entries: Vec<Entry<'p, H>>,
+    entries: Vec<Entry<'p, A>>,
     /// Names of the program that are done.
     seen: Vec<KeyId>,
     changed: bool,
     /// The property whose value is being visited, and the path before it.
-    waiting: Option<(EntryName<'p, H::Key>, usize)>,
+    waiting: Option<(EntryName<'p, A::Key>, usize)>,
 }
 
-impl<'p, H: BuildHost> ObjectParts<'p, H> {
-    pub(super) fn accept(&mut self, outcome: Outcome<H::Value>) -> Option<usize> {
+impl<'p, A: ValueBuilder> ObjectParts<'p, A> {
+    pub(super) fn accept(&mut self, outcome: Outcome<A::Value>) -> Option<usize> {
         let (name, before) = self.waiting.take()?;
         self.put(name, outcome);
         Some(before)
     }
 
-    fn put(&mut self, name: EntryName<'p, H::Key>, outcome: Outcome<H::Value>) {
+    fn put(&mut self, name: EntryName<'p, A::Key>, outcome: Outcome<A::Value>) {
         self.changed |= outcome.changed;
         self.entries.push(Entry {
             name,
@@ -46,12 +46,12 @@ impl<'p, H: BuildHost> ObjectParts<'p, H> {
     }
 }
 
-impl<'p, H: BuildHost> Walker<'p, '_, H> {
+impl<'p, A: ValueBuilder> Normaliser<'p, '_, A> {
     pub(super) fn open_object(
         &mut self,
         view: &View<'p>,
-        value: H::Value,
-    ) -> Result<ObjectParts<'p, H>> {
+        value: A::Value,
+    ) -> Result<ObjectParts<'p, A>> {
         Ok(ObjectParts {
             keys: self.walk.keys(value, which_keys(view))?,
             others: None,
@@ -66,9 +66,9 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     pub(super) fn next_property(
         &mut self,
         view: &View<'p>,
-        value: H::Value,
-        parts: &mut ObjectParts<'p, H>,
-    ) -> Result<Step<'p, H>> {
+        value: A::Value,
+        parts: &mut ObjectParts<'p, A>,
+    ) -> Result<Step<'p, A>> {
         if parts.others.is_none() {
             while let Some(key) = self.walk.next_key(&mut parts.keys)? {
                 if let Some(frame) = self.own_property(view, value, key, parts)? {
@@ -99,18 +99,18 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     fn own_property(
         &mut self,
         view: &View<'p>,
-        object: H::Value,
-        key: H::Key,
-        parts: &mut ObjectParts<'p, H>,
-    ) -> Result<Option<Box<Frame<'p, H>>>> {
+        object: A::Value,
+        key: A::Key,
+        parts: &mut ObjectParts<'p, A>,
+    ) -> Result<Option<Box<Frame<'p, A>>>> {
         self.walk.spend(1)?;
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         self.walk.key_text(key, |own| text.push_str(own))?;
         let mut known = None;
-        let fate = self.fate_of(view, &text, Some(key), &mut known)?;
+        let disposition = self.disposition_of(view, &text, Some(key), &mut known)?;
         parts.seen.extend(known);
-        if fate.is_removed() && self.removes() && !view.hands_off {
+        if disposition.is_removed() && self.removes() && !view.removes_nothing {
             parts.changed = true;
             self.text = text;
             return Ok(None);
@@ -118,25 +118,25 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         let child = self.walk.by_key(object, key)?;
         let before = self.notes.step_into_property(&text);
         self.text = text;
-        self.present_property(&fate, child, EntryName::Own(key), before, parts)
+        self.present_property(&disposition, child, EntryName::Own(key), before, parts)
     }
 
     /// A property that is there, perhaps holding `undefined`. Its value may have to be visited
     /// first; then the object waits for it.
     fn present_property(
         &mut self,
-        fate: &Fate,
-        child: H::Value,
-        name: EntryName<'p, H::Key>,
+        disposition: &PropertyDisposition,
+        child: A::Value,
+        name: EntryName<'p, A::Key>,
         before: usize,
-        parts: &mut ObjectParts<'p, H>,
-    ) -> Result<Option<Box<Frame<'p, H>>>> {
-        if fate.nodes.is_empty() {
+        parts: &mut ObjectParts<'p, A>,
+    ) -> Result<Option<Box<Frame<'p, A>>>> {
+        if disposition.nodes.is_empty() {
             parts.put(name, Outcome::same(child));
         } else if self.walk.is_undefined(child)? {
-            self.empty_property(fate, child, name, parts)?;
+            self.empty_property(disposition, child, name, parts)?;
         } else {
-            match self.enter(fate.nodes.as_slice(), child, Remedy::Replace)? {
+            match self.enter(disposition.nodes.as_slice(), child, Remedy::Replace)? {
                 Step::Finished(outcome) => parts.put(name, outcome),
                 Step::Into(frame) => {
                     parts.waiting = Some((name, before));
@@ -152,12 +152,12 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     /// schema means `undefined`.
     fn empty_property(
         &mut self,
-        fate: &Fate,
-        child: H::Value,
-        name: EntryName<'p, H::Key>,
-        parts: &mut ObjectParts<'p, H>,
+        disposition: &PropertyDisposition,
+        child: A::Value,
+        name: EntryName<'p, A::Key>,
+        parts: &mut ObjectParts<'p, A>,
     ) -> Result<()> {
-        if !fate.required && fate.listing.as_slice().is_empty() {
+        if !disposition.required && disposition.listing.as_slice().is_empty() {
             parts.entries.push(Entry {
                 name,
                 value: child,
@@ -165,11 +165,15 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             });
             return Ok(());
         }
-        let accepted = self.walk.passes_all(fate.requiring.as_slice(), child)?
-            && self.walk.passes_all(fate.listing.as_slice(), child)?;
+        let accepted = self
+            .walk
+            .passes_all(disposition.requiring.as_slice(), child)?
+            && self
+                .walk
+                .passes_all(disposition.listing.as_slice(), child)?;
         let outcome = if accepted {
             Outcome::same(child)
-        } else if let Some(filled) = self.fill(fate.nodes.as_slice())? {
+        } else if let Some(filled) = self.fill(disposition.nodes.as_slice())? {
             Outcome::new(filled)
         } else {
             self.notes.add(What::NotFilled);
@@ -202,11 +206,11 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     fn other_property(
         &mut self,
         view: &View<'p>,
-        object: H::Value,
+        object: A::Value,
         key: KeyId,
         required: bool,
-        parts: &mut ObjectParts<'p, H>,
-    ) -> Result<Option<Box<Frame<'p, H>>>> {
+        parts: &mut ObjectParts<'p, A>,
+    ) -> Result<Option<Box<Frame<'p, A>>>> {
         self.walk.spend(1)?;
         let Err(position) = parts.seen.binary_search(&key) else {
             return Ok(None);
@@ -219,14 +223,14 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             return Ok(None);
         }
         parts.seen.insert(position, key);
-        let fate = self.fate_of(view, &name.key.text, None, &mut None)?;
+        let disposition = self.disposition_of(view, &name.key.text, None, &mut None)?;
         let before = self.notes.step_into_property(&name.key.text);
         let name_of_entry = EntryName::Program(name);
         if !missing {
-            return self.present_property(&fate, found, name_of_entry, before, parts);
+            return self.present_property(&disposition, found, name_of_entry, before, parts);
         }
-        if !self.may_be_missing(&fate, object, name, found)? {
-            match self.fill(fate.nodes.as_slice())? {
+        if !self.may_be_missing(&disposition, object, name, found)? {
+            match self.fill(disposition.nodes.as_slice())? {
                 Some(filled) => parts.put(name_of_entry, Outcome::new(filled)),
                 None => self.notes.add(What::NotFilled),
             }
@@ -239,16 +243,16 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     /// asks for the property itself, or it is inherited.
     fn may_be_missing(
         &mut self,
-        fate: &Fate,
-        object: H::Value,
+        disposition: &PropertyDisposition,
+        object: A::Value,
         name: Name<'p>,
-        undefined: H::Value,
+        undefined: A::Value,
     ) -> Result<bool> {
-        let requiring = fate.requiring.as_slice();
-        if fate.nodes.is_empty() || !self.walk.passes_all(requiring, undefined)? {
+        let requiring = disposition.requiring.as_slice();
+        if disposition.nodes.is_empty() || !self.walk.passes_all(requiring, undefined)? {
             return Ok(false);
         }
-        Ok(!fate.needs_presence || self.walk.has(object, name.id)?)
+        Ok(!disposition.needs_presence || self.walk.has(object, name.id)?)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The types that a place allows, as a set that can be intersected and united.
 
 use crate::check::Walk;
-use crate::host::{Class, Host, Result};
 use crate::ir::{Const, JsonSchema, NodeId, Program, Shape, TypeSet};
+use crate::value_access::{Class, Result, ValueAccess};
 
 /// A set of types. Every value has exactly one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +56,11 @@ impl Types {
     }
 }
 
-/// Whether a value has one of the types. Questions about objects cost a call into the host each,
+/// Whether a value has one of the types. Questions about objects cost a call into JavaScript each,
 /// so they are asked only where the answer matters.
-pub(super) fn has_type<H: Host>(
-    walk: &mut Walk<'_, '_, H>,
-    value: H::Value,
+pub(super) fn has_type<A: ValueAccess>(
+    walk: &mut Walk<'_, '_, A>,
+    value: A::Value,
     class: Class,
     types: Types,
 ) -> Result<bool> {
@@ -91,7 +91,7 @@ fn number_type(number: f64) -> Types {
     }
 }
 
-fn object_type<H: Host>(walk: &mut Walk<'_, '_, H>, value: H::Value) -> Result<Types> {
+fn object_type<A: ValueAccess>(walk: &mut Walk<'_, '_, A>, value: A::Value) -> Result<Types> {
     if let Some(time) = walk.date(value)? {
         return Ok(if time.is_finite() {
             Types::DATE
@@ -199,20 +199,20 @@ const MAX_LOOKS: u32 = 4096;
 
 /// The types that a node allows whatever the value is, and how many nodes were looked at for that.
 pub(super) fn of_node(program: &Program, id: NodeId) -> (Types, u64) {
-    let mut looker = Looker {
+    let mut inference = TypeInference {
         program,
         looks: MAX_LOOKS,
     };
-    let types = looker.node(id, MAX_NESTING);
-    (types, u64::from(MAX_LOOKS - looker.looks))
+    let types = inference.node(id, MAX_NESTING);
+    (types, u64::from(MAX_LOOKS - inference.looks))
 }
 
-struct Looker<'p> {
+struct TypeInference<'p> {
     program: &'p Program,
     looks: u32,
 }
 
-impl Looker<'_> {
+impl TypeInference<'_> {
     fn node(&mut self, id: NodeId, nesting: u32) -> Types {
         let (Some(looks), Some(below)) = (self.looks.checked_sub(1), nesting.checked_sub(1)) else {
             return Types::ALL;

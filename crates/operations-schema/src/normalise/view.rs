@@ -5,13 +5,13 @@
 //! properties and elements are declared. Working on all of them together, instead of one after the
 //! other, is what keeps one branch from removing what another declares.
 
+use super::normaliser::Normaliser;
 use super::types::{self, Types};
-use super::walk::Walker;
-use crate::host::{BuildHost, Class, Result};
 use crate::ir::{
     ArrayNode, ArrayRules, ConstId, JsonSchema, KeyId, LogicRules, NodeId, ObjectNode, ObjectRules,
     PatternId, Program, RecordNode, Shape, TupleNode,
 };
+use crate::value_access::{Class, Result, ValueBuilder};
 
 /// A rule about the properties of an object.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,7 @@ pub(super) struct View<'p> {
     /// Nodes of which only their own check can tell whether the value is of their type.
     pub(super) asked: Vec<NodeId>,
     /// Something applies that is known only on the way through the whole schema: nothing is removed.
-    pub(super) hands_off: bool,
+    pub(super) removes_nothing: bool,
 }
 
 impl Default for View<'_> {
@@ -76,12 +76,12 @@ impl Default for View<'_> {
             dependents: Vec::new(),
             arrays: Vec::new(),
             asked: Vec::new(),
-            hands_off: false,
+            removes_nothing: false,
         }
     }
 }
 
-/// Nodes still to be laid beside the others.
+/// Nodes still to be merged into the view.
 pub(super) struct Pending {
     open: Vec<(NodeId, bool)>,
     seen: Vec<(NodeId, bool)>,
@@ -130,12 +130,12 @@ impl Pending {
     }
 }
 
-impl<'p, H: BuildHost> Walker<'p, '_, H> {
+impl<'p, A: ValueBuilder> Normaliser<'p, '_, A> {
     /// Everything that `nodes`, all at once, say about a value.
     pub(super) fn view(
         &mut self,
         nodes: &[NodeId],
-        value: H::Value,
+        value: A::Value,
         class: Class,
     ) -> Result<Box<View<'p>>> {
         let program = self.walk.program;
@@ -145,7 +145,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             self.walk.spend(1 + pending.effort() as u64 / 16)?;
             let shape = program.shape(id);
             if !applies {
-                lend_names(shape, &mut view, &mut pending);
+                declare_names(shape, &mut view, &mut pending);
                 continue;
             }
             match shape {
@@ -176,7 +176,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         &mut self,
         union: NodeId,
         variants: &[NodeId],
-        value: H::Value,
+        value: A::Value,
         class: Class,
         view: &mut View<'p>,
         pending: &mut Pending,
@@ -222,7 +222,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
         &mut self,
         id: NodeId,
         json: &'p JsonSchema,
-        value: H::Value,
+        value: A::Value,
         class: Class,
         view: &mut View<'p>,
         pending: &mut Pending,
@@ -251,7 +251,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
             if dynamic.anchor.is_none() {
                 pending.push(dynamic.initial, true);
             } else {
-                view.hands_off = true;
+                view.removes_nothing = true;
             }
         }
         Ok(())
@@ -260,7 +260,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     fn view_condition(
         &mut self,
         logic: &LogicRules,
-        value: H::Value,
+        value: A::Value,
         pending: &mut Pending,
     ) -> Result<()> {
         let Some(condition) = logic.condition else {
@@ -277,7 +277,7 @@ impl<'p, H: BuildHost> Walker<'p, '_, H> {
     fn view_dependencies(
         &mut self,
         object: &'p ObjectRules,
-        value: H::Value,
+        value: A::Value,
         view: &mut View<'p>,
         pending: &mut Pending,
     ) -> Result<()> {
@@ -368,7 +368,7 @@ fn must_be_asked(shape: &Shape) -> bool {
 }
 
 /// The names that a schema declares although it does not apply to the present value.
-fn lend_names<'p>(shape: &'p Shape, view: &mut View<'p>, pending: &mut Pending) {
+fn declare_names<'p>(shape: &'p Shape, view: &mut View<'p>, pending: &mut Pending) {
     match shape {
         Shape::Ref(target) | Shape::Import(target) => pending.push(*target, false),
         Shape::Intersect(intersect) => pending.push_all(&intersect.all_of, false),
@@ -384,11 +384,11 @@ fn lend_names<'p>(shape: &'p Shape, view: &mut View<'p>, pending: &mut Pending) 
             pending.extend(logic.condition, false);
             pending.extend(logic.then, false);
             pending.extend(logic.otherwise, false);
-            view.hands_off |= logic.dynamic.is_some();
+            view.removes_nothing |= logic.dynamic.is_some();
         }
         // A TypeBox kind inside a condition of a JSON Schema: nothing is known about its names
         // without a value, so nothing is removed.
-        Shape::Object(_) | Shape::Record(_) => view.hands_off = true,
+        Shape::Object(_) | Shape::Record(_) => view.removes_nothing = true,
         _ => {}
     }
 }

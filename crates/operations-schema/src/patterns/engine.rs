@@ -8,7 +8,7 @@ use super::backtrack;
 use super::linear::{self, Linear};
 use super::program::Program;
 use super::units::split_astral;
-use crate::host::Limit;
+use crate::value_access::Limit;
 use crate::work::Budget;
 
 /// How many steps of a pattern are one unit of work.

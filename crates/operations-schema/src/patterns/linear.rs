@@ -10,7 +10,7 @@ use regex_syntax::hir::{Class, Hir, Look, Repetition};
 use std::sync::{Mutex, PoisonError};
 
 use super::ast::{Ast, Parsed};
-use crate::host::Limit;
+use crate::value_access::Limit;
 use crate::work::Budget;
 
 /// How much memory the states of one pattern may take, and the states that a search adds.

@@ -2,8 +2,8 @@
 //!
 //! A pattern is read once ([`ast`]). It runs on an engine that tries one way to read the text after
 //! another; where that takes long, and the pattern has no look around and no back reference, an
-//! engine takes over whose time grows with the text alone. `proven` tells which patterns may run on
-//! the host's own `RegExp`.
+//! engine takes over whose time grows with the text alone. `proven` decides which patterns may run on
+//! JavaScript's own `RegExp`.
 
 mod ast;
 mod backtrack;
@@ -24,7 +24,7 @@ use engine::Engine;
 use parse::{Syntax, parse};
 pub(crate) use proven::{LONGEST_SUBJECT, Price};
 
-use crate::host::Limit;
+use crate::value_access::Limit;
 use crate::work::Budget;
 
 /// Why a pattern cannot run.
@@ -124,14 +124,14 @@ impl Pattern {
         }
     }
 
-    /// What the pattern costs on the host's own `RegExp` with the `u` flag, where it is proven that
+    /// What the pattern costs on JavaScript's own `RegExp` with the `u` flag, where it is proven that
     /// it takes time in proportion to the text there and means the same.
     pub(crate) fn price_elsewhere(&self) -> Option<Price> {
         let engine = self.engine().ok()?;
         proven::price(&engine.parsed, self.source.len())
     }
 
-    /// Whether the host's own `RegExp` may take much longer than in proportion to the text, so that the
+    /// Whether JavaScript's own `RegExp` may take much longer than in proportion to the text, so that the
     /// engines in Rust have to decide. Never for what they cannot run.
     #[must_use]
     pub fn needs_bounds(&self) -> bool {

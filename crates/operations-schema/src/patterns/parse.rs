@@ -84,7 +84,7 @@ fn unsupported<T>(reason: &str) -> Result<T, PatternFailure> {
     Err(PatternFailure::Unsupported(reason.into()))
 }
 
-/// Reads a pattern; tells also what that cost, in units of work.
+/// Parses a pattern; returns also what that cost, in units of work.
 pub(super) fn parse(source: &str, syntax: Syntax) -> (Result<Parsed, PatternFailure>, u64) {
     if source.len() > MAX_SOURCE {
         return (unsupported("it is too long"), 0);

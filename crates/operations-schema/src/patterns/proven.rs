@@ -1,4 +1,4 @@
-//! Decides which patterns may run on the host's own `RegExp`.
+//! Decides which patterns may run on JavaScript's own `RegExp`.
 //!
 //! Texts come from anywhere, and `RegExp` backtracks without a limit: `^(a+)+$` and thirty letters
 //! are enough to stop a process. This analysis accepts patterns for which the time is provably
@@ -48,14 +48,14 @@ pub(crate) struct Price {
 /// What a pattern, compiled with the `u` flag, costs; none where it is not proven to take linear
 /// time, or may mean something else to `RegExp` than to the engines in Rust.
 pub(super) fn price(parsed: &Parsed, length: usize) -> Option<Price> {
-    // Half a surrogate pair is another character here than there, and so may be a property.
+    // Engines differ on lone surrogates, and on what a property contains.
     if !parsed.strict || parsed.beyond_ascii || parsed.by_unit {
         return None;
     }
     price_in_time(parsed, length)
 }
 
-/// What a pattern costs on the host's own `RegExp`; none where it is not proven to take linear time.
+/// What a pattern costs on JavaScript's own `RegExp`; none where it is not proven to take linear time.
 pub(super) fn price_in_time(parsed: &Parsed, length: usize) -> Option<Price> {
     if length > LONGEST_PATTERN {
         return None;
@@ -95,7 +95,7 @@ pub(super) fn price_in_time(parsed: &Parsed, length: usize) -> Option<Price> {
     if !at_start && work.length > small {
         return None;
     }
-    reads_one_way_all(parts, &ClassUnicode::empty())?;
+    all_read_deterministically(parts, &ClassUnicode::empty())?;
     Some(Price {
         once: 1,
         // A start may be tried at each character, and then reads so far.
@@ -185,7 +185,7 @@ fn overlap(one: &ClassUnicode, other: &ClassUnicode) -> bool {
 
 /// The first characters of `piece` if the next character always decides how it is read, given what
 /// can come right after it.
-fn reads_one_way(piece: &Ast, after: &ClassUnicode) -> Option<Reading> {
+fn reads_deterministically(piece: &Ast, after: &ClassUnicode) -> Option<Reading> {
     let one = |first| Reading {
         first,
         can_be_empty: false,
@@ -193,12 +193,12 @@ fn reads_one_way(piece: &Ast, after: &ClassUnicode) -> Option<Reading> {
     match piece {
         Ast::Char(found) => Some(one(set_of(&[(*found, *found)]))),
         Ast::Set(set) => Some(one((**set).clone())),
-        Ast::Empty => reads_one_way_all(&[], after),
-        Ast::Concat(parts) => reads_one_way_all(parts, after),
+        Ast::Empty => all_read_deterministically(&[], after),
+        Ast::Concat(parts) => all_read_deterministically(parts, after),
         Ast::Alternate(branches) => {
             let mut reading = one(ClassUnicode::empty());
             for branch in branches {
-                let head = reads_one_way(branch, after)?;
+                let head = reads_deterministically(branch, after)?;
                 if head.can_be_empty || overlap(&reading.first, &head.first) {
                     return None;
                 }
@@ -206,20 +206,20 @@ fn reads_one_way(piece: &Ast, after: &ClassUnicode) -> Option<Reading> {
             }
             Some(reading)
         }
-        Ast::Capture(_, inner) => reads_one_way(inner, after),
-        Ast::Repeat(repeat) => one_way_repeat(repeat, after),
+        Ast::Capture(_, inner) => reads_deterministically(inner, after),
+        Ast::Repeat(repeat) => deterministic_repeat(repeat, after),
         _ => None,
     }
 }
 
-fn reads_one_way_all(parts: &[Ast], after: &ClassUnicode) -> Option<Reading> {
+fn all_read_deterministically(parts: &[Ast], after: &ClassUnicode) -> Option<Reading> {
     let mut following = after.clone();
     let mut reading = Reading {
         first: ClassUnicode::empty(),
         can_be_empty: true,
     };
     for part in parts.iter().rev() {
-        let head = reads_one_way(part, &following)?;
+        let head = reads_deterministically(part, &following)?;
         if head.can_be_empty {
             following.union(&head.first);
             reading.first.union(&head.first);
@@ -231,8 +231,8 @@ fn reads_one_way_all(parts: &[Ast], after: &ClassUnicode) -> Option<Reading> {
     Some(reading)
 }
 
-fn one_way_repeat(repeat: &Repeat, after: &ClassUnicode) -> Option<Reading> {
-    let alone = reads_one_way(&repeat.inner, &ClassUnicode::empty())?;
+fn deterministic_repeat(repeat: &Repeat, after: &ClassUnicode) -> Option<Reading> {
+    let alone = reads_deterministically(&repeat.inner, &ClassUnicode::empty())?;
     // A body that can be empty makes a loop that goes round without reading.
     if alone.can_be_empty {
         return None;
@@ -242,7 +242,7 @@ fn one_way_repeat(repeat: &Repeat, after: &ClassUnicode) -> Option<Reading> {
         return None;
     }
     // After one round comes the next one or what follows the loop.
-    let head = reads_one_way(&repeat.inner, &union(after, &alone.first))?;
+    let head = reads_deterministically(&repeat.inner, &union(after, &alone.first))?;
     Some(Reading {
         first: head.first,
         can_be_empty: repeat.least == 0,

@@ -1,5 +1,5 @@
 //! UTF-16 units as characters: without the `u` flag a pattern of JavaScript sees units, and Rust's
-//! text has no halves of surrogate pairs, so private characters stand for them.
+//! text has no lone surrogates, so private characters stand for them.
 
 /// The UTF-16 units of a code point.
 pub(super) fn units(code: u32) -> (u32, Option<u32>) {
@@ -9,7 +9,7 @@ pub(super) fn units(code: u32) -> (u32, Option<u32>) {
     }
 }
 
-/// A code point, or half a surrogate pair, as a character.
+/// A code point, or a lone surrogate, as a character.
 pub(super) fn stand_in(code: u32) -> char {
     char::from_u32(code)
         .or_else(|| char::from_u32(0x10_F000 + code.wrapping_sub(0xD800)))

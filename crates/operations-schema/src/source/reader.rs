@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::usual::usual;
+use super::interned::interned;
 use super::{Flags, ObjectBox, Source, SourceObject};
 use crate::bounds::{MAX_SCHEMA_DEPTH, MAX_SCHEMA_TEXT};
 use crate::json::{Malformed, Scan, inner, unescaped};
@@ -212,8 +212,8 @@ impl<'t> Reader<'t> {
             "l" => {
                 let kind = self.argument_string()?;
                 self.comma()?;
-                match usual(&kind, self.small()?) {
-                    Some(object) => Source::Object(ObjectBox::Usual(object)),
+                match interned(&kind, self.small()?) {
+                    Some(object) => Source::Object(ObjectBox::Interned(object)),
                     None => return Err(self.wrong("an unknown short form")),
                 }
             }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use operations_schema::bounds::{MAX_OPEN_RULES, MAX_SCHEMA_DEPTH, MAX_VALUE_DEPTH};
 use operations_schema::json::Document;
 use operations_schema::{
-    CompileOptions, Interrupt, JsonHost, Limit, Program, SchemaError, Source, ValueError, check,
+    CompileOptions, Interrupt, JsonAccess, Limit, Program, SchemaError, Source, ValueError, check,
     collect_errors, compile,
 };
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn verdict(program: &Program, value: &Value) -> Result<bool, Interrupt> {
 }
 
 fn passes(program: &Program, document: &Document) -> Result<bool, Interrupt> {
-    check(program, &mut JsonHost::new(), document.into())
+    check(program, &mut JsonAccess::new(), document.into())
 }
 
 fn errors(
@@ -32,7 +32,7 @@ fn errors(
     document: &Document,
     max: usize,
 ) -> Result<Vec<ValueError>, Interrupt> {
-    collect_errors(program, &mut JsonHost::new(), document.into(), max)
+    collect_errors(program, &mut JsonAccess::new(), document.into(), max)
 }
 
 /// Runs in a thread with as little stack as any platform gives: the main thread of Windows.

@@ -6,7 +6,7 @@ use operations_schema::check::check_within;
 use operations_schema::json::Document;
 use operations_schema::work::Budget;
 use operations_schema::{
-    CompileOptions, Interrupt, JsonHost, Limit, Mode, Program, Source, compile,
+    CompileOptions, Interrupt, JsonAccess, Limit, Mode, Program, Source, compile,
 };
 use serde_json::{Map, Value, json};
 
@@ -32,7 +32,7 @@ fn cost(schema: &Value, value: &Value) -> u64 {
     let document = Document::from(value);
     check_within(
         &program(schema),
-        &mut JsonHost::new(),
+        &mut JsonAccess::new(),
         (&document).into(),
         &mut budget,
     )
@@ -216,7 +216,7 @@ fn every_attack_ends_at_the_bound() {
         let mut budget = program.budget();
         let verdict = check_within(
             &program,
-            &mut JsonHost::new(),
+            &mut JsonAccess::new(),
             (&document).into(),
             &mut budget,
         );

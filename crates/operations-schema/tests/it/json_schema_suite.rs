@@ -16,7 +16,7 @@ use crate::suite_exceptions::EXCEPTIONS;
 use operations_schema::compile::{Draft, Registry};
 use operations_schema::formats::KnownFormat;
 use operations_schema::json::Document;
-use operations_schema::{CompileOptions, JsonHost, Source, check, collect_errors, compile};
+use operations_schema::{CompileOptions, JsonAccess, Source, check, collect_errors, compile};
 use serde_json::Value;
 
 const DRAFTS: [(&str, Draft); 5] = [
@@ -92,7 +92,7 @@ fn run_file(path: &Path, label: &str, options: &CompileOptions, tally: &mut Tall
                 .as_ref()
                 .map_err(ToString::to_string)
                 .and_then(|program| {
-                    let mut host = JsonHost::new();
+                    let mut host = JsonAccess::new();
                     let verdict = check(program, &mut host, value.into())
                         .map_err(|error| error.to_string())?;
                     let errors = collect_errors(program, &mut host, value.into(), 100);

@@ -12,6 +12,7 @@
 mod bounds;
 mod emit;
 mod emit_support;
+mod fast_check;
 mod hostile;
 mod json_schema_suite;
 mod normalise_bounds;
@@ -24,6 +25,5 @@ mod normalise_unions;
 mod normalise_values;
 mod nullable;
 mod raw_value;
-mod stencil;
 mod suite_exceptions;
 mod typebox_kinds;

@@ -47,7 +47,7 @@ fn on_a_small_stack(schema: Value, value: Document) -> Result<bool, Interrupt> {
 }
 
 fn try_without_result(program: &Program, value: &Document) -> Result<bool, Interrupt> {
-    let mut host = operations_schema::host::JsonBuilder::new();
+    let mut host = operations_schema::value_access::JsonAccess::new();
     operations_schema::normalise(program, &mut host, value.into(), Mode::Normalise)
         .map(|result| result.changed)
 }
@@ -176,7 +176,7 @@ fn notes_are_bounded() {
     let schema = json!({ "~": "Array", "items": { "~": "Number" } });
     let items: Vec<Value> = (0..5_000).map(|_| json!(null)).collect();
     let document = Document::from(&Value::Array(items));
-    let mut host = operations_schema::host::JsonBuilder::new();
+    let mut host = operations_schema::value_access::JsonAccess::new();
     let program = program_of(&schema);
     let result =
         operations_schema::normalise(&program, &mut host, (&document).into(), Mode::Normalise)

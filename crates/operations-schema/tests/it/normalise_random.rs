@@ -12,7 +12,7 @@
 
 use crate::normalise_support::{Done, short, try_run, typebox};
 use operations_schema::json::Document;
-use operations_schema::{CompileOptions, JsonHost, Mode, Note, Program, What, check, compile};
+use operations_schema::{CompileOptions, JsonAccess, Mode, Note, Program, What, check, compile};
 use serde_json::{Map, Value, json};
 
 /// A small generator of random numbers (xorshift64*).
@@ -283,11 +283,13 @@ impl Case<'_> {
         );
         let result = done.value.clone().expect("JSON gives JSON");
         if !done.changed {
-            assert_eq!(result, **value, "{label}");
+            // As JavaScript has it: `0.0` is `0`.
+            let canonical = |value: &Value| Document::from(value).root().stringify();
+            assert_eq!(canonical(&result), canonical(value), "{label}");
         }
         let passes = |value: &Value| {
             let document = Document::from(value);
-            check(program, &mut JsonHost::new(), (&document).into()).unwrap()
+            check(program, &mut JsonAccess::new(), (&document).into()).unwrap()
         };
         // A required property that accepts anything is filled with `undefined`: fine, and not there in JSON. A note says
         // so, except within what was made up or replaced, or stood in a default.
@@ -299,7 +301,10 @@ impl Case<'_> {
             || accepts_anything
                 && (label.contains("\"default\"") || done.notes.iter().any(is_made));
         if may_hold_undefined {
-            assert!(done.valid || !passes(&result), "{label}: better than told");
+            assert!(
+                done.valid || !passes(&result),
+                "{label}: better than reported"
+            );
         } else {
             assert_eq!(passes(&result), done.valid, "{label}");
         }

@@ -1,8 +1,8 @@
 //! Schemas, values and results of normalisation in one line each.
 
-use operations_schema::host::{JsonBuilder, JsonPart};
 use operations_schema::json::Document;
 use operations_schema::source::{Flags, ObjectBox, SourceObject};
+use operations_schema::value_access::{JsonAccess, JsonRef};
 use operations_schema::{
     CompileOptions, Interrupt, Mode, Note, Program, Source, What, compile, normalise,
 };
@@ -50,8 +50,8 @@ pub(crate) struct Done {
 
 pub(crate) fn try_run(program: &Program, value: &Value, mode: Mode) -> Result<Done, Interrupt> {
     let document = Document::from(value);
-    let mut host = JsonBuilder::new();
-    let part = JsonPart::from(&document);
+    let mut host = JsonAccess::new();
+    let part = JsonRef::from(&document);
     let result = normalise(program, &mut host, part, mode)?;
     let mut json = String::new();
     let value = host
@@ -138,9 +138,9 @@ fn compare(schema: &Value, value: &Value, done: &Done, expected: &Value, notes: 
         "{schema} on {value}: {:?}",
         done.notes
     );
-    // What was made up shows in the value already; that it is told has a test of its own.
-    let told = done.notes.iter().filter(|note| note.what != What::MadeUp);
-    let mut found: Vec<String> = told.map(short).collect();
+    // What was made up shows in the value already; that it is noted has a test of its own.
+    let unforeseen = done.notes.iter().filter(|note| note.what != What::MadeUp);
+    let mut found: Vec<String> = unforeseen.map(short).collect();
     found.dedup();
     assert_eq!(found, notes, "{schema} on {value}: {:?}", done.notes);
     // An `undefined` that was filled in is a change that JSON does not show.

@@ -1,9 +1,8 @@
 //! OpenAPI's `nullable`: null passes, wherever the word stands; nothing else changes.
 
-use operations_schema::host::JsonBuilder;
 use operations_schema::json::Document;
 use operations_schema::{
-    CompileOptions, JsonHost, Mode, Source, check, collect_errors, compile, normalise,
+    CompileOptions, JsonAccess, Mode, Source, check, collect_errors, compile, normalise,
 };
 use serde_json::{Value, json};
 
@@ -11,10 +10,10 @@ fn verdicts(schema: &Value, value: &Value) -> (bool, bool) {
     let source = Source::try_from(schema).unwrap();
     let program = compile(&source, &CompileOptions::default()).unwrap();
     let document = &Document::from(value);
-    let passes = check(&program, &mut JsonHost::new(), document.into()).unwrap();
-    let errors = collect_errors(&program, &mut JsonHost::new(), document.into(), 10).unwrap();
+    let passes = check(&program, &mut JsonAccess::new(), document.into()).unwrap();
+    let errors = collect_errors(&program, &mut JsonAccess::new(), document.into(), 10).unwrap();
     assert_eq!(passes, errors.is_empty(), "{schema} {value}");
-    let mut builder = JsonBuilder::new();
+    let mut builder = JsonAccess::new();
     let result = normalise(&program, &mut builder, document.into(), Mode::Normalise).unwrap();
     (passes, result.changed)
 }

@@ -5,7 +5,7 @@
 use operations_schema::compile::compile;
 use operations_schema::json::Document;
 use operations_schema::{
-    CompileOptions, Interrupt, JsonHost, Program, SchemaError, Source, check, collect_errors,
+    CompileOptions, Interrupt, JsonAccess, Program, SchemaError, Source, check, collect_errors,
 };
 use serde_json::{Value, json};
 
@@ -19,14 +19,14 @@ fn program(text: &str) -> Program {
 
 fn passes(text: &str, value: &Value) -> bool {
     let document = Document::from(value);
-    check(&program(text), &mut JsonHost::new(), (&document).into()).unwrap()
+    check(&program(text), &mut JsonAccess::new(), (&document).into()).unwrap()
 }
 
 /// Path and message of every error.
 fn errors(text: &str, value: &Value) -> Vec<(String, String)> {
     let document = &Document::from(value);
     let errors =
-        collect_errors(&program(text), &mut JsonHost::new(), document.into(), 100).unwrap();
+        collect_errors(&program(text), &mut JsonAccess::new(), document.into(), 100).unwrap();
     errors
         .into_iter()
         .map(|error| (error.path, error.message))
@@ -329,7 +329,7 @@ fn dialects_of_json_schema() {
     .unwrap();
     let verdict = |value: Value| -> Result<bool, Interrupt> {
         let document = Document::from(&value);
-        check(&program, &mut JsonHost::new(), (&document).into())
+        check(&program, &mut JsonAccess::new(), (&document).into())
     };
     assert_eq!(verdict(Value::Null), Ok(true));
     assert_eq!(verdict(json!("")), Ok(false));
@@ -341,7 +341,7 @@ fn dialects_of_json_schema() {
     .unwrap();
     let one = Document::from(&json!(1));
     assert_eq!(
-        check(&program, &mut JsonHost::new(), (&one).into()),
+        check(&program, &mut JsonAccess::new(), (&one).into()),
         Ok(false)
     );
 }

@@ -44,7 +44,7 @@ async fn its_files_are_for_everybody() {
 }
 
 #[tokio::test]
-async fn what_it_tells_is_for_the_caller() {
+async fn what_it_lists_is_for_the_caller() {
     let mut options = doors("/explorer");
     options["identity"] =
         json!({ "tokens": [["known", { "id": "ada", "scopes": ["admin"] }]], "anonymous": true });

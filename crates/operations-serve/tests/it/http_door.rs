@@ -226,7 +226,7 @@ async fn a_subscription_is_an_event_stream() {
 }
 
 #[tokio::test]
-async fn what_a_stream_does_not_tell_its_client_is_told_to_the_operator() {
+async fn what_a_stream_hides_from_its_client_is_logged() {
     let served = served(&json!({}));
     let steps = json!([{ "gives": 1 }, { "fail": "UNKNOWN_ERROR" }]);
     let events = text(send(&served.service, post("/api/t/stream", &steps)).await).await;

@@ -43,7 +43,7 @@ async fn tokens_say_who_calls() {
 }
 
 #[test]
-fn nobody_has_the_name_of_those_without_one() {
+fn no_identity_has_the_id_of_anonymous_callers() {
     let nameless = r#"{"id":"","scopes":["admin"]}"#;
     let refused = Caller::of(nameless).unwrap_err();
     assert!(refused.message.contains("empty"), "{}", refused.message);
@@ -81,10 +81,10 @@ async fn identified(served: &mut Served, answer: Result<Value, &str>) -> http::S
     let headers = question["identify"]["headers"].as_array().unwrap();
     assert!(headers.contains(&json!(["authorization", "Bearer x"])));
     match answer {
-        Ok(answer) => drop(served.host.respond(&id, &answer.to_string())),
+        Ok(answer) => drop(served.js.respond(&id, &answer.to_string())),
         Err(code) => {
             let error = operations_core::error::CallError::new(code.to_owned(), "secret");
-            served.host.fail(&id, error);
+            served.js.fail(&id, error);
         }
     }
     sent.await.unwrap().status()
@@ -113,20 +113,20 @@ async fn the_host_says_who_calls_and_for_how_long_that_holds() {
     ] {
         assert_eq!(identified(&mut served, answer).await, status);
     }
-    // The last answer is kept: nobody is asked again.
+    // The last answer is cached: JavaScript is not asked again.
     assert_eq!(send(&served.service, with_token("x")).await.status(), 200);
     assert!(served.asked.try_recv().is_err());
 }
 
 #[tokio::test]
-async fn what_the_host_says_in_vain_is_not_told() {
+async fn a_failure_of_identify_is_not_shown_to_the_client() {
     let mut served = served(&json!({ "identity": { "identify": true } }));
     let service = served.service.clone();
     let sent = tokio::spawn(async move { send(&service, with_token("x")).await });
     let (_, id, _) = served.asked.recv().await.unwrap();
     let error = operations_core::error::CallError::failed("the database password is 123");
-    served.host.fail(&id, error);
+    served.js.fail(&id, error);
     let problem = json_of(sent.await.unwrap()).await;
-    assert_eq!(problem["detail"], "It could not be found out who calls");
+    assert_eq!(problem["detail"], "The caller could not be identified");
     assert_eq!(problem["mayHaveRun"], false);
 }

@@ -51,7 +51,7 @@ async fn an_open_port_answers_and_is_closed_again() {
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_told() {
+async fn a_port_that_is_taken_is_an_error() {
     let served = served(&json!({}));
     let first = Listener::open(served.service.clone(), "127.0.0.1", 0)
         .await

@@ -9,13 +9,13 @@
 )]
 
 mod explorer_door;
-mod host;
 mod http_door;
 mod identity;
+mod js_bridge;
 mod listener;
-mod mcp_dialogue;
+mod mcp_client_requests;
 mod mcp_door;
-mod mcp_lines;
+mod mcp_stdio;
 mod random_requests;
 mod service;
 mod support;

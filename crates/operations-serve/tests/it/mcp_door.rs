@@ -42,7 +42,7 @@ fn description() -> String {
 pub(crate) async fn describe(served: &mut Served) {
     let (kind, id, asked) = served.asked.recv().await.unwrap();
     assert_eq!((kind, &asked), (5, &json!({ "describe": true })));
-    served.host.respond(&id, &description());
+    served.js.respond(&id, &description());
 }
 
 pub(crate) fn message(id: u32, method: &str, params: &Value) -> Value {
@@ -142,7 +142,7 @@ async fn newer_clients_ask_what_there_is() {
 }
 
 #[tokio::test]
-async fn tools_are_listed_for_whoever_may_call_them() {
+async fn tools_are_listed_for_callers_that_may_call_them() {
     let ada =
         json!({ "tokens": [["t0ken", { "id": "ada", "scopes": ["admin"] }]], "anonymous": true });
     let mut served = door(&json!({ "identity": ada }));
@@ -161,7 +161,7 @@ async fn tools_are_listed_for_whoever_may_call_them() {
     };
     let (names, ()) = tokio::join!(list(&[]), describe(&mut served));
     assert_eq!(names, ["t_native", "t_host"]);
-    // It is kept: nobody is asked again.
+    // It is cached: JavaScript is not asked again.
     let names = list(&[("authorization", "Bearer t0ken")]).await;
     assert_eq!(names, ["t_native", "t_secret", "t_host"]);
     // Until something changes.
@@ -187,7 +187,7 @@ async fn a_native_tool_is_called_without_the_host() {
         older["result"]["structuredContent"],
         json!({ "result": [1, "x"] })
     );
-    assert!(served.asked.try_recv().is_err(), "the host was asked");
+    assert!(served.asked.try_recv().is_err(), "JavaScript was asked");
 }
 
 #[tokio::test]
@@ -225,13 +225,11 @@ async fn progress_comes_before_the_result() {
     describe(&mut served).await;
     let (_, id, asked) = served.asked.recv().await.unwrap();
     assert_eq!(asked["client"], json!({ "progress": true }));
-    served
-        .host
-        .tell_progress(&id, r#"{"progress":1,"total":2}"#);
+    served.js.send_progress(&id, r#"{"progress":1,"total":2}"#);
     let response = answering.await.unwrap();
     assert_eq!(response.headers()["content-type"], "text/event-stream");
     served
-        .host
+        .js
         .respond(&id, r#"{"data":{},"meta":{"source":"local"}}"#);
     let said = text(response).await;
     let events: Vec<Value> = said
@@ -261,9 +259,9 @@ async fn what_a_handler_says_just_before_it_ends_is_heard() {
     });
     describe(&mut served).await;
     assert_eq!(listing.await.unwrap().status(), 200);
-    let set = served.at_once.set(|host, id| {
-        host.tell_progress(id, r#"{"progress":1}"#);
-        host.respond(id, r#"{"data":{},"meta":{"source":"local"}}"#);
+    let set = served.at_once.set(|js, id| {
+        js.send_progress(id, r#"{"progress":1}"#);
+        js.respond(id, r#"{"data":{},"meta":{"source":"local"}}"#);
     });
     assert!(set.is_ok());
     let params = json!({ "name": "t_host", "arguments": {}, "_meta": { "progressToken": "p" } });
@@ -312,11 +310,14 @@ async fn changes_are_announced() {
     assert_eq!(piece(&mut older).await, ":\n\n");
     assert!(piece(&mut newer).await.contains("acknowledged"));
     served.registry.remove("t.host");
-    let (told, ()) = tokio::join!(piece(&mut older), describe(&mut served));
-    assert!(told.contains("notifications/tools/list_changed"));
-    let told = piece(&mut newer).await;
-    assert!(told.contains("notifications/tools/list_changed"), "{told}");
-    assert!(told.contains(r#""io.modelcontextprotocol/subscriptionId":5"#));
+    let (received, ()) = tokio::join!(piece(&mut older), describe(&mut served));
+    assert!(received.contains("notifications/tools/list_changed"));
+    let received = piece(&mut newer).await;
+    assert!(
+        received.contains("notifications/tools/list_changed"),
+        "{received}"
+    );
+    assert!(received.contains(r#""io.modelcontextprotocol/subscriptionId":5"#));
     served.service.shared().closing.cancel();
     assert!(
         piece(&mut newer)

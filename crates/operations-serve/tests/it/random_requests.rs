@@ -163,5 +163,5 @@ async fn whatever_comes_is_answered() {
     // Nothing of it is left.
     embedded.close(std::time::Duration::from_secs(5)).await;
     assert_eq!(served.service.shared().stats.to_json()["running"], 0);
-    assert_eq!(served.host.pending(), 0);
+    assert_eq!(served.js.pending(), 0);
 }

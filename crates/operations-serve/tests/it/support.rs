@@ -16,7 +16,7 @@ use operations_core::registry::{
     Context, Handler, Operation, Outcome, OutputMode, Produced, Registry, Schema, Work,
 };
 use operations_serve::body::Body;
-use operations_serve::{Host, Options, Service};
+use operations_serve::{JsBridge, Options, Service};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tower::ServiceExt;
@@ -33,7 +33,7 @@ fn produced(input: Option<&Document>) -> Outcome {
         error.details = input.get("details").cloned();
         return Err(error.into());
     }
-    assert!(input.get("panic").is_none(), "as it was told");
+    assert!(input.get("panic").is_none(), "as it was received");
     let data = input.get("gives").cloned();
     Ok(Produced::Value(data.as_ref().map(Document::from)))
 }
@@ -103,16 +103,16 @@ pub(crate) type Asked = (u64, String, Value);
 pub(crate) struct Served {
     pub(crate) service: Service,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) host: Arc<Host>,
+    pub(crate) js: Arc<JsBridge>,
     pub(crate) asked: mpsc::UnboundedReceiver<Asked>,
     /// What the host does in the middle of being asked, as one on another thread may.
     pub(crate) at_once: AtOnce,
-    /// What the operator is told.
+    /// What is logged.
     pub(crate) log: Arc<Mutex<Vec<String>>>,
 }
 
 /// Gets the host and the id of a question.
-pub(crate) type AtOnce = Arc<OnceLock<fn(&Host, &str)>>;
+pub(crate) type AtOnce = Arc<OnceLock<fn(&JsBridge, &str)>>;
 
 /// Serves a registry with the operations `t.native`, `t.stream` (done here), `t.host` and `t.events` (the host's).
 pub(crate) fn served(more: &Value) -> Served {
@@ -138,17 +138,17 @@ pub(crate) fn served(more: &Value) -> Served {
     add("imported", "mutation", &["admin"], native());
     add("host", "mutation", &[], Work::Host);
     add("events", "subscription", &[], Work::Host);
-    let (tell, asked) = mpsc::unbounded_channel();
+    let (sender, asked) = mpsc::unbounded_channel();
     // The mailbox wakes us; what is in it is taken at once, as an idle host would.
     let mailbox: Arc<Mutex<Option<Arc<Mailbox>>>> = Arc::default();
     let reader = Arc::clone(&mailbox);
-    let hosted: Arc<OnceLock<Arc<Host>>> = Arc::default();
+    let hosted: Arc<OnceLock<Arc<JsBridge>>> = Arc::default();
     let answers = Arc::clone(&hosted);
     let at_once: AtOnce = Arc::default();
     let answer_at_once = Arc::clone(&at_once);
     let made = Arc::new(Mailbox::new(move || {
         let mailbox = reader.lock().unwrap().clone();
-        let tell = tell.clone();
+        let sender = sender.clone();
         let answers = Arc::clone(&answers);
         let answer_at_once = answer_at_once.get().copied();
         let look = move || {
@@ -156,16 +156,16 @@ pub(crate) fn served(more: &Value) -> Served {
                 let items: Value = serde_json::from_str(&batch.text).expect("a batch is JSON");
                 for item in items.as_array().unwrap().iter().skip(1) {
                     let id = item[1].as_str().unwrap().to_owned();
-                    let host = answers.get().expect("a host");
+                    let js = answers.get().expect("a bridge");
                     if item[2] == json!({ "describe": "http" }) {
-                        host.respond(&id, &description().to_string());
+                        js.respond(&id, &description().to_string());
                         continue;
                     }
                     if let Some(answer) = answer_at_once {
-                        answer(host, &id);
+                        answer(js, &id);
                         continue;
                     }
-                    let _ = tell.send((item[0].as_u64().unwrap(), id, item[2].clone()));
+                    let _ = sender.send((item[0].as_u64().unwrap(), id, item[2].clone()));
                 }
             }
         };
@@ -185,22 +185,22 @@ pub(crate) fn served(more: &Value) -> Served {
         options[name] = value.clone();
     }
     let options = Options::read(&options.to_string()).unwrap();
-    let host = Arc::new(Host::new(made));
-    let _ = hosted.set(Arc::clone(&host));
+    let js = Arc::new(JsBridge::new(made));
+    let _ = hosted.set(Arc::clone(&js));
     let log: Arc<Mutex<Vec<String>>> = Arc::default();
     let lines = Arc::clone(&log);
     let logger = Logger::new(move |record| lines.lock().unwrap().push(record.message));
     let service = Service::new(
         options,
         Arc::clone(&registry),
-        Arc::clone(&host),
+        Arc::clone(&js),
         logger,
         Arc::default(),
     );
     Served {
         service: service.unwrap(),
         registry,
-        host,
+        js,
         asked,
         at_once,
         log,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::references::References;
 use super::{BEYOND_JSON, is_annotation, step};
-use crate::loss::{Loss, LossKind};
+use crate::lossy::{Loss, LossKind};
 
 const JSON_TYPES: [&str; 7] = [
     "string", "number", "integer", "boolean", "object", "array", "null",
@@ -145,7 +145,7 @@ impl<'d> Reader<'d> {
             return;
         }
         let message = format!("{reference} does not exist: any value is accepted");
-        // Told once: a definition that is read in two places has it in both.
+        // Reported once: a definition that is read in two places has it in both.
         if self.losses.iter().all(|loss| loss.message != message) {
             self.losses
                 .push(Loss::new(LossKind::Reference, at, message));

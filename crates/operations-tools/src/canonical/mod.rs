@@ -1,7 +1,7 @@
 //! One way to say a thing: a schema of any draft, with `OpenAPI`'s and TypeBox's peculiarities, as
 //! JSON Schema 2020-12 whose references all lead to definitions.
 
-mod circles;
+mod cycles;
 mod keywords;
 mod references;
 
@@ -9,8 +9,8 @@ use indexmap::IndexMap;
 use operations_schema::pointer::escape;
 use serde_json::{Map, Value};
 
-use crate::loss::Loss;
-use circles::recursive_names;
+use crate::lossy::Loss;
+use cycles::recursive_names;
 use keywords::Reader;
 
 /// Stands for a value that JSON does not have; the word says which (`Date`, `undefined`).

@@ -52,7 +52,7 @@ pub(super) struct Term {
     pub(super) operations: u32,
     /// How often it is in each field of the operation that is being taken in.
     counts: [u8; FIELDS],
-    /// What the postings come to, once somebody has asked: the search looks at thousands of them.
+    /// What the postings come to, once there was a search: the search reads thousands of them.
     weights: OnceCell<Box<[Weight]>>,
 }
 
@@ -89,7 +89,7 @@ pub(super) struct Index {
     stems: Words,
     repeated: Repeated,
     pub(super) terms: Vec<Term>,
-    /// All stems in the order of the alphabet, made when somebody asks for a beginning.
+    /// All stems in the order of the alphabet, made for the first search by prefix.
     sorted: Vec<(Box<str>, u32)>,
     members: Vec<Option<Member>>,
     /// Numbers of operations that left and of which something is noted still, and numbers that are free.
@@ -113,7 +113,7 @@ struct Repeated {
     terms: Vec<u32>,
 }
 
-/// Texts that are kept, in the hope that they come again, until somebody searches.
+/// Texts that are kept, in the hope that they come again, until the first search.
 const MAX_REPEATED: usize = 10_000;
 
 /// Operations that left before anything is done about it.

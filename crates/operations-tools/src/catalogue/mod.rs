@@ -41,13 +41,13 @@ pub struct Entry<'a> {
 pub struct Hit<'a> {
     /// Its id.
     pub id: &'a str,
-    /// How well it answers the question. Only the order means something.
+    /// How well it matches the query. Only the order means something.
     pub score: f32,
 }
 
-/// What is kept of an operation.
+/// What the catalogue keeps of an operation.
 #[derive(Debug)]
-struct Kept {
+struct IndexedOperation {
     id: String,
     parameters: Vec<String>,
     is_query: bool,
@@ -58,11 +58,11 @@ struct Kept {
 pub struct Catalogue {
     index: Index,
     /// By number.
-    kept: Vec<Option<Kept>>,
+    operations: Vec<Option<IndexedOperation>>,
     numbers: HashMap<String, u32>,
 }
 
-/// Bytes of a text that are looked at. What an operation is about is said at the beginning.
+/// Bytes of a text that are indexed: what an operation is about is said at the beginning.
 const MAX_DESCRIPTION: usize = 1_000;
 const MAX_PARAMETER_DESCRIPTION: usize = 120;
 const MAX_SUMMARY: usize = 200;
@@ -101,10 +101,10 @@ impl Catalogue {
         let number = self.index.add(&fields);
         self.numbers.insert(entry.id.clone(), number);
         let at = number as usize;
-        if at >= self.kept.len() {
-            self.kept.resize_with(at + 1, || None);
+        if at >= self.operations.len() {
+            self.operations.resize_with(at + 1, || None);
         }
-        let kept = Some(Kept {
+        let indexed = Some(IndexedOperation {
             id: entry.id.clone(),
             parameters: parameters
                 .iter()
@@ -116,8 +116,8 @@ impl Catalogue {
                 .collect(),
             is_query: entry.is_query,
         });
-        if let Some(place) = self.kept.get_mut(at) {
-            *place = kept;
+        if let Some(slot) = self.operations.get_mut(at) {
+            *slot = indexed;
         }
     }
 
@@ -125,8 +125,8 @@ impl Catalogue {
     pub fn remove(&mut self, id: &str) {
         if let Some(number) = self.numbers.remove(id) {
             self.index.remove(number);
-            if let Some(kept) = self.kept.get_mut(number as usize) {
-                *kept = None;
+            if let Some(indexed) = self.operations.get_mut(number as usize) {
+                *indexed = None;
             }
         }
     }
@@ -151,8 +151,8 @@ impl Catalogue {
     /// The operations that answer a question, the best first.
     #[must_use]
     pub fn search(&self, question: &str, limit: usize) -> Vec<Hit<'_>> {
-        let is_query = |number: u32| self.at(number).is_some_and(|kept| kept.is_query);
-        let id = |number: u32| self.at(number).map(|kept| &kept.id);
+        let is_query = |number: u32| self.at(number).is_some_and(|indexed| indexed.is_query);
+        let id = |number: u32| self.at(number).map(|indexed| &indexed.id);
         // In the order of ids, so that a prompt does not depend on the order of registration.
         let order = |one: u32, other: u32| id(one).cmp(&id(other));
         let question = start_of(question, MAX_DESCRIPTION);
@@ -172,8 +172,8 @@ impl Catalogue {
         Some(&self.at(*number)?.parameters)
     }
 
-    fn at(&self, number: u32) -> Option<&Kept> {
-        self.kept.get(number as usize)?.as_ref()
+    fn at(&self, number: u32) -> Option<&IndexedOperation> {
+        self.operations.get(number as usize)?.as_ref()
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Parameter<'a> {
     pub(super) is_inner: bool,
 }
 
-/// Parameters of one operation that are looked at.
+/// Parameters of one operation that are indexed.
 const MAX_PARAMETERS: usize = 80;
 
 /// What is read of a schema. The rest of its text is passed over.
@@ -57,7 +57,7 @@ impl std::borrow::Borrow<str> for Text<'_> {
     }
 }
 
-/// The properties of an object in their order. Nobody looks for one by its name.
+/// The properties of an object in their order. There is no lookup by name.
 struct Properties<'a>(Vec<(Text<'a>, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Properties<'a> {
@@ -95,7 +95,7 @@ pub(super) fn parameters_of(schema: &str) -> Vec<Parameter<'_>> {
     found
 }
 
-/// A schema that does not look like one tells nothing.
+/// A schema of another shape is skipped.
 fn outline(schema: &str) -> Option<Outline<'_>> {
     serde_json::from_str(schema).ok()
 }

@@ -1,4 +1,4 @@
-//! How well an operation answers a question: BM25 over weighted fields, where words that mean the same
+//! How well an operation answers a query: BM25 over weighted fields, where words that mean the same
 //! count as one, and a name that says nothing but what was asked for counts more.
 
 use std::cmp::Ordering;
@@ -14,7 +14,7 @@ const WEIGHTS: [f32; FIELDS] = [3.0, 0.6, 2.5, 1.2, 1.6, 0.6, 0.6, 0.2];
 const LENGTHS: [f32; FIELDS] = [0.5, 0.5, 0.5, 0.3, 0.5, 0.7, 0.6, 0.7];
 /// Where more of the same word stops to count.
 const SATURATION: f32 = 1.4;
-/// What other words than those of the question are worth.
+/// What other words than those of the query are worth.
 const SYNONYM: f32 = 0.55;
 const BEGINNING: f32 = 0.6;
 const TYPO: f32 = 0.4;
@@ -23,40 +23,40 @@ const JOINED: f32 = 0.9;
 const NAME_COVERED: f32 = 0.35;
 /// What is left to an operation that does nothing of what was asked for.
 const UNCOVERED: f32 = 0.35;
-/// What is left to one that changes something when somebody wanted to know something, or the reverse.
+/// What is left to one that changes something when the query asks to read something, or the reverse.
 const OTHER_INTENT: f32 = 0.8;
-/// Words of one question that are looked for; other words with the same beginning.
+/// Words of one query that are looked for; other words with the same beginning.
 const MAX_WORDS: usize = 32;
 const MAX_BEGINNINGS: usize = 24;
 
-/// A word of a question: the terms that stand for it, and what each is worth.
-struct Wanted {
+/// A word of a query: the terms that stand for it, and what each is worth.
+struct QueryWord {
     terms: Vec<(u32, f32)>,
-    /// How much the word tells.
+    /// How much the word counts.
     rarity: f32,
 }
 
-/// Numbers and scores of the operations that answer a question, the best first. `is_query` says of a
+/// Numbers and scores of the operations that answer a query, the best first. `is_query` says of a
 /// number whether its operation only reads, `order` which of two that answer equally well comes first.
 pub(super) fn rank(
     index: &Index,
-    question: &str,
+    query: &str,
     limit: usize,
     is_query: impl Fn(u32) -> bool,
     order: impl Fn(u32, u32) -> Ordering,
 ) -> Vec<(u32, f32)> {
-    let (wanted, intent) = wanted(index, question);
-    if wanted.is_empty() {
+    let (query_words, intent) = query_words(index, query);
+    if query_words.is_empty() {
         return Vec::new();
     }
     let averages = index.averages();
-    let total: f32 = wanted.iter().map(|word| word.rarity).sum();
+    let total: f32 = query_words.iter().map(|word| word.rarity).sum();
     let mut scores = vec![0.0_f32; index.numbers()];
     let mut covered = vec![0.0_f32; index.numbers()];
     let mut of_word: Vec<f32> = vec![0.0; index.numbers()];
     let mut touched: Vec<u32> = Vec::new();
     let mut all: Vec<u32> = Vec::new();
-    for word in &wanted {
+    for word in &query_words {
         for (term, worth) in &word.terms {
             let weights = index.weights(*term, |postings| weighed(index, postings, &averages));
             for Weight { number, found } in weights {
@@ -93,7 +93,7 @@ pub(super) fn rank(
         })
         .collect();
     keep_likely(&mut likely, limit);
-    let worth_of = worths(&wanted);
+    let worth_of = worths(&query_words);
     let mut ranked: Vec<(u32, f32)> = likely
         .into_iter()
         .filter_map(|(number, score)| {
@@ -161,17 +161,17 @@ fn weighed(index: &Index, postings: &[Posting], averages: &[f32; FIELDS]) -> Box
     weights.into_boxed_slice()
 }
 
-/// What each term of a question is worth, at the best.
-fn worths(wanted: &[Wanted]) -> HashMap<u32, f32> {
+/// What each term of a query is worth, at the best.
+fn worths(query_words: &[QueryWord]) -> HashMap<u32, f32> {
     let mut worths: HashMap<u32, f32> = HashMap::new();
-    for (term, worth) in wanted.iter().flat_map(|word| &word.terms) {
+    for (term, worth) in query_words.iter().flat_map(|word| &word.terms) {
         let best = worths.entry(*term).or_default();
         *best = best.max(*worth);
     }
     worths
 }
 
-/// The share of a name's words that were asked for, by what they tell.
+/// The share of a name's words that were asked for, by how much they count.
 fn name_covered(index: &Index, name: &[u32], worths: &HashMap<u32, f32>) -> f32 {
     let mut found = 0.0;
     let mut total = 0.0;
@@ -183,7 +183,7 @@ fn name_covered(index: &Index, name: &[u32], worths: &HashMap<u32, f32>) -> f32 
     if total > 0.0 { found / total } else { 0.0 }
 }
 
-/// How much a term tells: the fewer operations have it, the more.
+/// How much a term counts: the fewer operations have it, the more.
 fn rarity(index: &Index, term: u32) -> f32 {
     let having = index
         .terms
@@ -193,11 +193,11 @@ fn rarity(index: &Index, term: u32) -> f32 {
     (1.0 + (all - having + 0.5) / (having + 0.5)).ln()
 }
 
-/// The words of a question, and what it wants.
-fn wanted(index: &Index, question: &str) -> (Vec<Wanted>, Option<Intent>) {
+/// The words of a query, and what it wants.
+fn query_words(index: &Index, query: &str) -> (Vec<QueryWord>, Option<Intent>) {
     let mut words: Vec<String> = Vec::new();
     let mut intent = None;
-    each_word(question, |word| {
+    each_word(query, |word| {
         if intent.is_none() {
             intent = intent_of(word);
         }
@@ -208,7 +208,7 @@ fn wanted(index: &Index, question: &str) -> (Vec<Wanted>, Option<Intent>) {
     if words.iter().any(|word| !is_filler(word)) {
         words.retain(|word| !is_filler(word));
     }
-    let mut found: Vec<Wanted> = Vec::new();
+    let mut found: Vec<QueryWord> = Vec::new();
     for (at, word) in words.iter().enumerate() {
         let mut terms = terms_for(index, word);
         // `web hook` is a webhook.
@@ -226,12 +226,12 @@ fn wanted(index: &Index, question: &str) -> (Vec<Wanted>, Option<Intent>) {
         let Some(rarity) = weighted_rarity(index, &terms) else {
             continue;
         };
-        found.push(Wanted { terms, rarity });
+        found.push(QueryWord { terms, rarity });
     }
     (found, intent)
 }
 
-/// How much a word tells: as much as the best that stands for it.
+/// How much a word counts: as much as the best that stands for it.
 fn weighted_rarity(index: &Index, terms: &[(u32, f32)]) -> Option<f32> {
     let best = terms.iter().map(|(_, worth)| *worth).fold(0.0, f32::max);
     terms
@@ -292,29 +292,29 @@ fn similar(index: &Index, word: &str) -> Vec<u32> {
     let Some(first) = word.chars().next() else {
         return Vec::new();
     };
-    let wanted: Vec<char> = word.chars().collect();
+    let letters: Vec<char> = word.chars().collect();
     let mut start = [0_u8; 4];
     let start: &str = first.encode_utf8(&mut start);
     index
         .beginning_with(start)
-        .filter(|(stem, _)| is_similar(&wanted, stem))
+        .filter(|(stem, _)| is_similar(&letters, stem))
         .map(|(_, term)| term)
         .take(MAX_BEGINNINGS)
         .collect()
 }
 
-fn is_similar(wanted: &[char], word: &str) -> bool {
+fn is_similar(letters: &[char], word: &str) -> bool {
     let given: Vec<char> = word.chars().collect();
-    if given.len().abs_diff(wanted.len()) > 1 {
+    if given.len().abs_diff(letters.len()) > 1 {
         return false;
     }
-    let same = wanted
+    let same = letters
         .iter()
         .zip(&given)
         .take_while(|(one, other)| one == other)
         .count();
     let (one, other) = (
-        wanted.get(same..).unwrap_or(&[]),
+        letters.get(same..).unwrap_or(&[]),
         given.get(same..).unwrap_or(&[]),
     );
     let after = |list: &[char], count: usize| list.get(count..).unwrap_or(&[]).to_vec();

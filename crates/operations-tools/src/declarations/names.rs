@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// What tells two types apart: where they come from, what they are called there, and what they are.
+/// What distinguishes two types: where they come from, what they are called there, and what they are.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct TypeKey {
     pub(super) namespace: String,

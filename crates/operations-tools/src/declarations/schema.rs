@@ -42,7 +42,7 @@ pub(super) struct Writer<'w, 't, 'a> {
     detail: Detail,
     types: &'w mut Trial<'t>,
     has_comments: bool,
-    /// Characters after which nobody will want the rest.
+    /// Characters after which the rest is left out.
     room: usize,
 }
 

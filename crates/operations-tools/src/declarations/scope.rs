@@ -29,7 +29,7 @@ pub(super) struct Scope<'a> {
     schema: &'a SchemaText,
 }
 
-/// A definition, and what tells it from others of the same name.
+/// A definition, and what distinguishes it from others of the same name.
 #[derive(Debug, Clone)]
 pub(super) struct Definition {
     pub(super) schema: Rc<Value>,
@@ -56,7 +56,7 @@ impl SchemaText {
         self.text.len()
     }
 
-    /// Whether there is none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()

@@ -6,7 +6,7 @@ use super::subset::{count, start};
 use super::{Outcome, Projected, Projector, Refusal};
 use crate::canonical::step;
 use crate::hints;
-use crate::loss::LossKind;
+use crate::lossy::LossKind;
 use crate::plan::{Expect, Field, Plan, PlanId};
 
 impl Projector<'_> {

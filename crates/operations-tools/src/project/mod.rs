@@ -18,7 +18,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use crate::canonical::Canonical;
-use crate::loss::{Loss, LossKind};
+use crate::lossy::{Loss, LossKind};
 use crate::measure::Size;
 use crate::plan::{PlanId, Plans};
 use crate::targets::{References, Rules, Subset, Target};

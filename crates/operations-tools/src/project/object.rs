@@ -8,7 +8,7 @@ use super::subset::{count, start};
 use super::{Outcome, Projected, Projector, Refusal};
 use crate::canonical::step;
 use crate::hints;
-use crate::loss::LossKind;
+use crate::lossy::LossKind;
 use crate::names::property_names;
 use crate::plan::{Expect, Field, Plan, PlanId};
 use crate::restore::{PAIR_KEY, PAIR_VALUE};
@@ -100,7 +100,7 @@ impl Projector<'_> {
                 .to_owned();
             let null_is_absent = closed && !is_demanded;
             if null_is_absent {
-                self.tell_lost_null(properties.get(name), &step(&step(at, "properties"), name));
+                self.report_lost_null(properties.get(name), &step(&step(at, "properties"), name));
                 projected = self.or_null(projected);
             }
             if is_demanded || closed {
@@ -131,7 +131,7 @@ impl Projector<'_> {
         if closed {
             made.insert("additionalProperties".to_owned(), Value::Bool(false));
         }
-        self.tell_lost_others(node, at);
+        self.report_lost_others(node, at);
         self.count_properties(&mut made, node, fields.len(), at);
         self.finish_constraints(&mut made, node, &OBJECT_KEYS, at);
         let plan = self.plans.add(Plan::Object {
@@ -283,7 +283,7 @@ impl Projector<'_> {
     }
 
     /// Absence is said as null, so null itself cannot be said.
-    fn tell_lost_null(&mut self, schema: Option<&Value>, at: &str) {
+    fn report_lost_null(&mut self, schema: Option<&Value>, at: &str) {
         let takes_null = schema
             .and_then(|schema| schema.get("type"))
             .is_some_and(|types| {
@@ -297,7 +297,7 @@ impl Projector<'_> {
     }
 
     /// Properties beyond those that are listed.
-    fn tell_lost_others(&mut self, node: &Map<String, Value>, at: &str) {
+    fn report_lost_others(&mut self, node: &Map<String, Value>, at: &str) {
         let meant = match node.get("additionalProperties") {
             Some(Value::Bool(meant)) => *meant,
             Some(_) => true,

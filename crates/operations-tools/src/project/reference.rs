@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::subset::annotations;
 use super::{HOIST_LEVEL, Outcome, Projected, Projector, Refusal};
-use crate::loss::LossKind;
+use crate::lossy::LossKind;
 use crate::plan::{Expect, PlanId};
 
 impl Projector<'_> {

@@ -8,7 +8,7 @@ use super::union::{is_about_presence, presence_hint};
 use super::{Projector, Refusal};
 use crate::canonical::{BEYOND_JSON, is_annotation};
 use crate::hints;
-use crate::loss::LossKind;
+use crate::lossy::LossKind;
 use crate::plan::{Plan, PlanId};
 use crate::targets::Root;
 
@@ -73,7 +73,7 @@ impl Projector<'_> {
             let mut base = node.clone();
             base.shift_remove(keyword);
             if is_about_presence(&base, &variants) {
-                self.tell_lost_presence(&variants, "");
+                self.report_lost_presence(&variants, "");
                 hints::add(&mut base, [presence_hint(&variants)]);
                 *node = base;
             }

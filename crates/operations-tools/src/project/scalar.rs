@@ -9,7 +9,7 @@ use super::{Outcome, Projected, Projector, Refusal};
 use crate::canonical::is_annotation;
 use crate::checker::compiled;
 use crate::hints;
-use crate::loss::LossKind;
+use crate::lossy::LossKind;
 use crate::measure::characters;
 use crate::plan::{Plan, PlanId};
 use crate::targets::Bounds;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{Outcome, Projected, Projector, Refusal};
 use crate::canonical::{BEYOND_JSON, is_annotation, reference};
 use crate::hints;
-use crate::loss::LossKind;
+use crate::lossy::LossKind;
 use crate::merge::{self, flatten};
 use crate::plan::{Expect, Plan, PlanId};
 use crate::targets::{Nullable, Subset};
@@ -42,7 +42,7 @@ impl Projector<'_> {
         self.by_type(&node, at, depth)
     }
 
-    /// One schema for what references and `allOf` demand together. What cannot be merged is told.
+    /// One schema for what references and `allOf` demand together. What cannot be merged is reported.
     pub(super) fn flat(
         &mut self,
         node: &Map<String, Value>,
@@ -189,7 +189,7 @@ impl Projector<'_> {
         Projected::new(schema, plan)
     }
 
-    /// Takes over the constraints that the dialect has, tells of those that it has not (both in a loss and in
+    /// Takes over the constraints that the dialect has, reports those that it has not (both in a loss and in
     /// the description), and passes over those in `done`.
     pub(super) fn finish_constraints(
         &mut self,
@@ -206,7 +206,7 @@ impl Projector<'_> {
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned();
-        let mut told = Vec::new();
+        let mut sentences = Vec::new();
         for (key, value) in node {
             if done.contains(&key.as_str()) || !concerns(key, &word) {
                 continue;
@@ -218,9 +218,9 @@ impl Projector<'_> {
             if let Some(kind) = loss_of(key) {
                 self.lose(kind, at, format!("the target has no {key}"));
             }
-            told.extend(hints::constraint(key, value));
+            sentences.extend(hints::constraint(key, value));
         }
-        hints::add(made, told);
+        hints::add(made, sentences);
     }
 }
 

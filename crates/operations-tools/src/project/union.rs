@@ -7,7 +7,7 @@ use super::{Outcome, Projected, Projector, Refusal};
 use crate::canonical::{Canonical, is_annotation, step};
 use crate::checker::Checker;
 use crate::hints;
-use crate::loss::LossKind;
+use crate::lossy::LossKind;
 use crate::merge::{flatten, multiplied, together};
 use crate::plan::{Plan, PlanId, Variant};
 
@@ -15,7 +15,7 @@ impl Projector<'_> {
     pub(super) fn union(&mut self, node: &Map<String, Value>, at: &str, depth: usize) -> Outcome {
         let (base, keyword, variants) = self.apart(node, at);
         if is_about_presence(&base, &variants) {
-            self.tell_lost_presence(&variants, at);
+            self.report_lost_presence(&variants, at);
             let mut base = base;
             hints::add(&mut base, [presence_hint(&variants)]);
             return self.subset(&Value::Object(base), at, depth);
@@ -72,7 +72,7 @@ impl Projector<'_> {
         })
     }
 
-    /// The union that is looked at, what stands beside it, and what it is called.
+    /// The current union, what stands beside it, and what it is called.
     fn apart(
         &mut self,
         node: &Map<String, Value>,
@@ -100,7 +100,7 @@ impl Projector<'_> {
         (base, keyword, variants)
     }
 
-    pub(super) fn tell_lost_presence(&mut self, variants: &[Value], at: &str) {
+    pub(super) fn report_lost_presence(&mut self, variants: &[Value], at: &str) {
         self.lose(LossKind::Union, at, presence_hint(variants));
     }
 
@@ -289,8 +289,8 @@ fn exclude_each_other(
 ) -> bool {
     have_no_common_type(one, other)
         || have_no_common_value(one, other)
-        || tells_apart(source, one, other)
-        || tells_apart(source, other, one)
+        || distinguishes(source, one, other)
+        || distinguishes(source, other, one)
 }
 
 fn have_no_common_type(one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
@@ -322,7 +322,7 @@ fn have_no_common_value(one: &Map<String, Value>, other: &Map<String, Value>) ->
 }
 
 /// Whether a property that the first demands is one that the second refuses.
-fn tells_apart(source: &Canonical, one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
+fn distinguishes(source: &Canonical, one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
     // Both must be about objects for certain: an untyped schema accepts everything else.
     let about_objects = |node: &Map<String, Value>| node.get("type") == Some(&json!("object"));
     if !about_objects(one) || !about_objects(other) {

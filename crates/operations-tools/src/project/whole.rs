@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{Outcome, Projected, Projector, Refusal};
 use crate::canonical::{BEYOND_JSON, is_annotation, reference, step};
 use crate::checker::Checker;
-use crate::loss::LossKind;
+use crate::lossy::LossKind;
 use crate::names::property_names;
 use crate::plan::{Field, Plan, PlanId, Variant};
 

@@ -1,8 +1,9 @@
-//! Calls and subscriptions of somebody in Rust. Dropping one ends it.
+//! Calls and subscriptions from Rust. Dropping one ends it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use operations_core::byte_budget::{Held, Share};
 use operations_core::call::submission::NewRequest;
 use operations_core::call::{Kind, RequestedEvent};
 use operations_core::error::CallError;
@@ -11,17 +12,17 @@ use uuid::Uuid;
 
 use super::Peer;
 use super::requests::To;
-use crate::loss;
+use crate::errors;
 
-/// What a consumer in Rust is given.
-pub type Told = Result<String, CallError>;
+/// A response or an event for a caller in Rust.
+pub type CallResult = Result<String, CallError>;
 
 /// A call that begins here.
 #[derive(Debug, Clone, Default)]
 pub struct Outbound {
     /// What is called.
     pub operation_id: String,
-    /// What it takes, as JSON; nothing for `undefined`.
+    /// Its input, as JSON; `None` for `undefined`.
     pub input: Option<String>,
     /// Who calls, as JSON.
     pub identity: Option<String>,
@@ -33,6 +34,8 @@ pub struct Outbound {
     pub deadline: Option<f64>,
     /// The trace that it belongs to, as JSON: an object.
     pub trace: Option<String>,
+    /// Counts the events that wait for the subscriber.
+    pub bytes: Option<Arc<Share>>,
 }
 
 impl Outbound {
@@ -64,8 +67,8 @@ impl Peer {
     /// # Errors
     ///
     /// As the other end has it, or the connection.
-    pub async fn call(self: &Arc<Self>, outbound: Outbound) -> Told {
-        let (told, answer) = oneshot::channel();
+    pub async fn call(self: &Arc<Self>, outbound: Outbound) -> CallResult {
+        let (sender, answer) = oneshot::channel();
         let kind = Kind::Call {
             deadline: outbound.deadline,
         };
@@ -75,14 +78,14 @@ impl Peer {
             id: request.id.clone(),
             is_over: false,
         };
-        let opened = self.act(|now, state, _| state.request(now, request, To::Call(told)));
+        let opened = self.act(|now, state, _| state.request(now, request, To::Call(sender)));
         if let Err(error) = opened {
             calling.is_over = true;
             return Err(error);
         }
         let answer = answer.await;
         calling.is_over = true;
-        answer.unwrap_or_else(|_| Err(loss::closed(&outbound.operation_id, true)))
+        answer.unwrap_or_else(|_| Err(errors::closed(&outbound.operation_id, true)))
     }
 
     /// Subscribes to an operation. Dropping what this gives ends the subscription.
@@ -91,7 +94,7 @@ impl Peer {
     ///
     /// When nothing was sent.
     pub fn subscribe(self: &Arc<Self>, outbound: &Outbound) -> Result<Subscription, CallError> {
-        let (told, events) = mpsc::unbounded_channel();
+        let (sender, events) = mpsc::unbounded_channel();
         let request = outbound.request(Kind::Subscription {
             idle_timeout: None,
             paced: true,
@@ -101,12 +104,13 @@ impl Peer {
             id: request.id.clone(),
             is_over: false,
         };
-        self.act(|now, state, _| state.request(now, request, To::Stream(told)))?;
+        let to = To::Stream(sender, outbound.bytes.clone());
+        self.act(|now, state, _| state.request(now, request, to))?;
         Ok(Subscription { events, calling })
     }
 }
 
-/// A request of somebody here. Dropping it ends it.
+/// A request of this side. Dropping it ends it.
 #[derive(Debug)]
 struct Calling {
     peer: Arc<Peer>,
@@ -125,14 +129,14 @@ impl Drop for Calling {
 /// The events of a subscription.
 #[derive(Debug)]
 pub struct Subscription {
-    events: mpsc::UnboundedReceiver<Told>,
+    events: mpsc::UnboundedReceiver<(CallResult, Option<Held>)>,
     calling: Calling,
 }
 
 impl Subscription {
     /// The next event. An error is the last.
-    pub async fn next(&mut self) -> Option<Told> {
-        let next = self.events.recv().await;
+    pub async fn next(&mut self) -> Option<CallResult> {
+        let next = self.events.recv().await.map(|(result, _)| result);
         match &next {
             Some(Ok(_)) => self.calling.peer.consumed(&self.calling.id, 1),
             Some(Err(_)) | None => self.calling.is_over = true,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use operations_core::byte_budget::Held;
 
-/// A request whose frame waits, by its id. The number tells it apart from an earlier request of the same id.
+/// A request whose frame waits, by its id. The number separates it from an earlier request of the same id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Waiting {
     pub(super) id: Arc<str>,
@@ -64,13 +64,13 @@ impl Outbox {
         self.bytes
     }
 
-    /// Requests that somebody still waits for.
+    /// Requests that are still waited for.
     pub(super) fn waiting(&self) -> usize {
         self.requests.saturating_sub(self.ended)
     }
 
     /// A request has ended before it was written. What is left of such requests is removed when it is half of what there
-    /// is: without a connection nobody else would remove it.
+    /// is: without a connection nothing else would remove it.
     pub(super) fn request_ended(&mut self, is_wanted: impl Fn(&Waiting) -> bool) {
         self.ended += 1;
         if self.ended * 2 > self.frames.len() {
@@ -100,7 +100,7 @@ impl Outbox {
         *self = Self::default();
     }
 
-    /// Takes frames out until they have this many bytes. `send` is told of each request, and says whether somebody still
+    /// Takes frames out until they have this many bytes. `send` gets each request, and returns whether it is still
     /// waits for it.
     pub(super) fn take(
         &mut self,

@@ -1,8 +1,9 @@
-//! What was asked of the other end, and who waits for the answers.
+//! Requests to the other end, and who waits for the responses.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use operations_core::byte_budget::{Held, Share, stream_exhausted};
 use operations_core::call::submission::NewRequest;
 use operations_core::call::{
     Answer, CallEvent, Effect, EventType, Kind, PendingRequests, Refused, Request, TooLarge,
@@ -13,29 +14,32 @@ use operations_core::json::Object;
 use operations_core::mailbox::{Item, Mailbox};
 use tokio::sync::{mpsc, oneshot};
 
-use super::outbound::Told;
+use super::control_requests::ControlRequests;
+use super::outbound::CallResult;
 use super::outbox::{Outbox, Unsent, Waiting};
-use super::questions::Questions;
+use crate::errors;
 use crate::frame;
 use crate::limits::{
     MOST_BYTES_WAITING, MOST_WAITING, STREAM_WINDOW, WAITING_BYTES, WAITING_EVENTS,
 };
-use crate::loss;
 
 /// Who waits for a request.
 pub(super) enum To {
     /// JavaScript.
     Host(Arc<Mailbox>),
-    /// Somebody here who wants one answer.
-    Call(oneshot::Sender<Told>),
-    /// Somebody here who wants many. What waits is bounded by the state machine.
-    Stream(mpsc::UnboundedSender<Told>),
+    /// A caller on this side that wants one response.
+    Call(oneshot::Sender<CallResult>),
+    /// A caller on this side that wants many. What waits is bounded by the state machine, and counted where there is a share.
+    Stream(
+        mpsc::UnboundedSender<(CallResult, Option<Held>)>,
+        Option<Arc<Share>>,
+    ),
 }
 
 struct Entry {
     operation: Arc<str>,
     to: To,
-    /// Tells it apart from another one of the same id.
+    /// Separates it from another one of the same id.
     number: u64,
     /// The other end may have seen it.
     is_sent: bool,
@@ -47,7 +51,7 @@ struct Entry {
 struct Flow {
     arrived: u64,
     consumed: u64,
-    /// What the other end was last told.
+    /// What was last sent to the other end.
     up_to: u64,
     /// Bytes that were consumed since then.
     bytes: usize,
@@ -66,7 +70,7 @@ pub(super) enum Link {
 /// Why there will be no connection any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// Somebody here has closed it.
+    /// It was closed on this side.
     Closed,
     /// The other end is gone.
     Lost(String),
@@ -75,8 +79,8 @@ pub(super) enum Ending {
 impl Ending {
     fn error(&self, operation_id: &str, peer: &str, was_sent: bool) -> CallError {
         match self {
-            Self::Closed => loss::closed(operation_id, was_sent),
-            Self::Lost(why) => loss::peer_lost(operation_id, peer, why, was_sent),
+            Self::Closed => errors::closed(operation_id, was_sent),
+            Self::Lost(why) => errors::peer_lost(operation_id, peer, why, was_sent),
         }
     }
 }
@@ -96,7 +100,7 @@ pub(super) struct State {
     pub(super) max_frame_bytes: usize,
     /// Bytes of a stream's events that the other end lets wait for its consumer.
     pub(super) max_stream_bytes: usize,
-    pub(super) questions: Questions,
+    pub(super) control_requests: ControlRequests,
     pub(super) refused: Refused,
 }
 
@@ -113,7 +117,7 @@ impl State {
             is_paced: false,
             max_frame_bytes: usize::MAX,
             max_stream_bytes: usize::MAX,
-            questions: Questions::default(),
+            control_requests: ControlRequests::default(),
             refused: Refused::default(),
         }
     }
@@ -144,7 +148,7 @@ impl State {
         } = self;
         outbox.take(bytes, |request| {
             let entry = entries.get_mut(&request.id);
-            // It may be over by now: then nobody needs to hear of it.
+            // It may be over by now: then there is nothing to send.
             entry
                 .filter(|entry| entry.number == request.number)
                 .map(|entry| entry.is_sent = true)
@@ -174,9 +178,9 @@ impl State {
         }
         let waiting = self.outbox.waiting();
         if waiting >= self.max_waiting || !self.is_read() {
-            return Err(loss::overloaded(&operation_id, waiting));
+            return Err(errors::overloaded(&operation_id, waiting));
         }
-        // It was written by JavaScript, or here; half a surrogate pair is no text for the other end.
+        // It was written by JavaScript, or in Rust; a lone surrogate is not valid text for the other end.
         let read =
             Object::read_inner(&payload).map_err(|why| cannot_be_sent(&operation_id, &why))?;
         CallEvent::read_payload(EventType::Requested, &read)
@@ -189,7 +193,7 @@ impl State {
         let text = frame::requested(&payload, deadline);
         if text.len() > self.max_frame_bytes {
             let limit = self.max_frame_bytes;
-            return Err(loss::too_large(
+            return Err(errors::too_large(
                 TooLarge::Input,
                 &operation_id,
                 text.len(),
@@ -230,7 +234,7 @@ impl State {
     ) -> bool {
         let id = event.request_id().to_owned();
         let Some(entry) = self.entries.get_mut(&*id) else {
-            // Whoever sends it should know that nobody listens: `call` of a subscription wants the first event only.
+            // The sender should know that there is no subscriber: `call` of a subscription wants the first event only.
             if matches!(event, CallEvent::Responded { .. }) {
                 self.write(frame::aborted(&id));
                 return self.is_read();
@@ -292,7 +296,7 @@ impl State {
         output: Option<&str>,
         waking: &mut Vec<Arc<Mailbox>>,
     ) {
-        // First tell the other end, while it is known what it has seen.
+        // First notify the other end, while it is known what it has seen.
         for effect in &effects {
             if let Effect::SendAborted(id) = effect
                 && self.entries.get(id).is_some_and(|entry| entry.is_sent)
@@ -300,8 +304,8 @@ impl State {
                 self.write(frame::aborted(id));
             }
         }
-        // Who has left is told nothing, and forgotten when everybody else was told.
-        let mut left = Vec::new();
+        // Receivers that are gone are removed after the others were notified.
+        let (mut left, mut exhausted) = (Vec::new(), Vec::new());
         for effect in effects {
             let output = output.unwrap_or("null");
             match effect {
@@ -309,13 +313,23 @@ impl State {
                     Some(To::Host(mailbox)) => {
                         post(mailbox, Item::event(&id, output), waking);
                     }
-                    Some(To::Stream(events)) => drop(events.send(Ok(output.to_owned()))),
+                    Some(To::Stream(events, share)) => {
+                        let held = share.as_ref().map(|share| share.try_hold(output.len()));
+                        let event = match held {
+                            Some(None) => {
+                                exhausted.push(id);
+                                (Err(stream_exhausted()), None)
+                            }
+                            held => (Ok(output.to_owned()), held.flatten()),
+                        };
+                        drop(events.send(event));
+                    }
                     Some(To::Call(_)) | None => {}
                 },
                 Effect::Resolve(id) => match self.remove(&id).map(|entry| entry.to) {
                     Some(To::Host(mailbox)) => post(&mailbox, Item::done(&id, output), waking),
-                    Some(To::Call(told)) => drop(told.send(Ok(output.to_owned()))),
-                    Some(To::Stream(_)) | None => {}
+                    Some(To::Call(sender)) => drop(sender.send(Ok(output.to_owned()))),
+                    Some(To::Stream(..)) | None => {}
                 },
                 Effect::Fail(id, error) => {
                     let Some(entry) = self.remove(&id) else {
@@ -325,8 +339,8 @@ impl State {
                     let error = with_delivery(error, delivery);
                     match entry.to {
                         To::Host(mailbox) => post(&mailbox, Item::failed(&id, &error), waking),
-                        To::Call(told) => drop(told.send(Err(error))),
-                        To::Stream(events) => drop(events.send(Err(error))),
+                        To::Call(sender) => drop(sender.send(Err(error))),
+                        To::Stream(events, _) => drop(events.send((Err(error), None))),
                     }
                 }
                 Effect::End(id) => {
@@ -343,6 +357,10 @@ impl State {
             if !self.pending.contains(&id) {
                 self.remove(&id);
             }
+        }
+        for id in exhausted {
+            let effects = self.pending.leave(&id);
+            self.carry_out(effects, None, waking);
         }
     }
 
@@ -361,7 +379,7 @@ impl State {
         self.is_paced = false;
         self.max_frame_bytes = usize::MAX;
         self.max_stream_bytes = usize::MAX;
-        self.questions.clear();
+        self.control_requests.clear();
         self.outbox.keep_requests();
         let sent: Vec<Arc<str>> = self
             .entries
@@ -373,13 +391,22 @@ impl State {
         for id in sent {
             self.fail(
                 &id,
-                |operation, was_sent| loss::peer_lost(operation, &name, why, was_sent),
+                |operation, was_sent| errors::peer_lost(operation, &name, why, was_sent),
                 waking,
             );
         }
     }
 
-    /// There will be no connection any more: everything fails. What ended it first is what callers hear from then on.
+    /// What was not sent fails with this.
+    pub(super) fn fail_waiting(&mut self, refusal: &CallError, waking: &mut Vec<Arc<Mailbox>>) {
+        let waiting = self.entries.iter().filter(|(_, entry)| !entry.is_sent);
+        for id in waiting.map(|(id, _)| Arc::clone(id)).collect::<Vec<_>>() {
+            let error = |operation: &str, _| errors::not_let_in(operation, refusal);
+            self.fail(&id, error, waking);
+        }
+    }
+
+    /// There will be no connection any more: everything fails. What ended it first is the error that callers get from then on.
     pub(super) fn end(&mut self, ending: Ending, waking: &mut Vec<Arc<Mailbox>>) {
         let name = self.name.clone();
         for id in self.entries.keys().cloned().collect::<Vec<_>>() {
@@ -411,7 +438,7 @@ impl State {
     }
 }
 
-/// Whether somebody waits for a request that was not written yet.
+/// Whether a request that was not written yet is still waited for.
 fn is_waiting(entries: &HashMap<Arc<str>, Entry>, request: &Waiting) -> bool {
     entries
         .get(&request.id)

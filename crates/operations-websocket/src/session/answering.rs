@@ -16,9 +16,9 @@ use tokio::sync::{Notify, OwnedSemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use super::{End, Session, call_bytes};
+use crate::errors;
 use crate::frame;
 use crate::limits::STREAM_WINDOW;
-use crate::loss;
 use crate::peer::Unsent;
 use crate::serving::{Answered, Incoming};
 
@@ -66,10 +66,10 @@ impl Session {
                 return self.refuse(&Refusal::Field("requestId"));
             }
             if self.closing.is_cancelled() {
-                Some(loss::closing(&event.operation_id))
+                Some(errors::closing(&event.operation_id))
             } else if running.len() >= self.settings.max_calls {
                 let limit = self.settings.max_calls;
-                Some(loss::too_many_calls(&event.operation_id, limit))
+                Some(errors::too_many_calls(&event.operation_id, limit))
             } else if let Some((bytes, permits)) = self.bytes_for(event) {
                 let held = self.serving.bytes().map(|share| Arc::new(share.hold()));
                 if held.as_ref().is_some_and(|held| !held.try_add(bytes)) {
@@ -91,7 +91,7 @@ impl Session {
                 None
             } else {
                 let limit = call_bytes(&self.settings);
-                Some(loss::too_many_call_bytes(&event.operation_id, limit))
+                Some(errors::too_many_call_bytes(&event.operation_id, limit))
             }
         };
         if let Some(error) = refusal {
@@ -139,7 +139,7 @@ impl Session {
             () = running.cancel.cancelled() => None,
             outcome = work => Some(outcome),
         };
-        // It is out of the way before its caller hears of it, and may use the id again.
+        // It is removed before its caller gets the answer, and may use the id again.
         locked(&self.running).remove(&id);
         drop((permits, held));
         let outcome: Result<String, CallError> = match outcome {
@@ -179,7 +179,7 @@ impl Session {
         let text = frame::responded(id, output);
         let limit = self.peer.max_frame_bytes();
         if text.len() > limit {
-            return Err(loss::too_large(
+            return Err(errors::too_large(
                 TooLarge::Output,
                 operation,
                 text.len(),
@@ -226,12 +226,12 @@ impl Session {
         tokio::select! {
             biased;
             // A stream may have no end: nothing is gained by waiting for it.
-            () = self.closing.cancelled() => Err(loss::stream_closed(operation)),
+            () = self.closing.cancelled() => Err(errors::stream_closed(operation)),
             outcome = flowing => outcome,
         }
     }
 
-    /// Ends a call of the other end. Says whether there is such a call.
+    /// Ends a call of the other end. Returns whether there is such a call.
     pub(super) fn abort(&self, id: &str) -> bool {
         let running = locked(&self.running).get(id).map(Arc::clone);
         if let Some(running) = &running {

@@ -14,7 +14,7 @@ pub struct End {
     pub(super) code: CloseCode,
     /// For messages.
     pub why: Cow<'static, str>,
-    /// Whether there is somebody who would read a last frame.
+    /// Whether there is a reader for a last frame.
     pub(super) is_heard: bool,
 }
 

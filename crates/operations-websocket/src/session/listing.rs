@@ -1,4 +1,4 @@
-//! What the other end asks about what is served here, and what it offers.
+//! Control requests of the other end: what is served here (`hub.discover`), and offers.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
 use super::offers::Added;
 use super::{End, Session};
+use crate::errors;
 use crate::frame;
 use crate::limits::{MOST_LISTS, PAGE_BYTES};
-use crate::loss;
 
 impl Session {
-    /// Tells what is served here.
+    /// Lists what is served here.
     pub(super) fn discover(self: &Arc<Self>, id: String) {
         let session = Arc::clone(self);
         self.spawn_in_place(id, |id| async move {
@@ -40,7 +40,7 @@ impl Session {
             refused,
         );
         let offer = match added {
-            Added::Kept | Added::Dropped => return None,
+            Added::Incomplete | Added::Dropped => return None,
             Added::TooMany => {
                 let why = "too many operations are offered";
                 return Some(End::ours(CloseCode::Size, why));
@@ -72,25 +72,25 @@ impl Session {
             for id in self.offers.late().await {
                 self.write(frame::failed(
                     &id,
-                    &loss::offer_too_late(self.settings.offer_time),
+                    &errors::offer_too_late(self.settings.offer_time),
                 ));
             }
         }
     }
 
-    /// Works on a question or an offer. The other end is told where it has too many of them.
+    /// Works on a control request or an offer. Where the other end has too many of them, it gets an error.
     fn spawn_in_place<W: Future<Output = ()> + Send + 'static>(
         &self,
         id: String,
         work: impl FnOnce(String) -> W,
     ) {
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
-            return self.write(frame::failed(&id, &loss::too_many_questions(MOST_LISTS)));
+        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
+            return self.write(frame::failed(&id, &errors::too_many_questions(MOST_LISTS)));
         };
         let work = work(id);
         self.spawn(async move {
             work.await;
-            drop(place);
+            drop(permit);
         });
     }
 }

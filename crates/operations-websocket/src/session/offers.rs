@@ -1,4 +1,4 @@
-//! Offers of which more is to come. Anybody who may connect can begin some, so what they take is bounded: by connection, for
+//! Offers of which more is to come. Any peer that may connect can begin some, so what they take is bounded: by connection, for
 //! all connections together, and in time.
 
 use std::collections::HashMap;
@@ -10,9 +10,9 @@ use operations_core::lock::locked;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until};
 
+use crate::errors;
 use crate::frame;
 use crate::limits::{MOST_LISTS, OFFER_BYTES};
-use crate::loss;
 
 /// The offers of one connection.
 pub(super) struct Offers {
@@ -56,7 +56,7 @@ impl Offers {
         }
         let is_new = begun.is_none();
         let mut offer = begun.unwrap_or_else(|| Offer::due(Instant::now() + self.time));
-        let mut added = Added::Kept;
+        let mut added = Added::Incomplete;
         if offer.is_refused {
             added = Added::Dropped;
         } else {
@@ -77,7 +77,7 @@ impl Offers {
             return added;
         }
         match added {
-            Added::Kept => Added::Complete(offer),
+            Added::Incomplete => Added::Complete(offer),
             ended => ended,
         }
     }
@@ -87,7 +87,7 @@ impl Offers {
         *locked(&self.kept) = held.of_server;
     }
 
-    /// Waits until offers have taken too long. They are refused, and their senders have to be told.
+    /// Waits until offers have taken too long. They are refused, with an error to their senders.
     pub(super) async fn late(&self) -> Vec<String> {
         loop {
             let due = locked(&self.unfinished)
@@ -127,7 +127,7 @@ pub(super) struct Offer {
     count: usize,
     held: Held,
     due: Instant,
-    /// Its sender was told. What is still to come of it is dropped, so that its end is not taken for all of it.
+    /// Its sender got an error. What is still to come of it is dropped, so that its end is not taken for all of it.
     is_refused: bool,
 }
 
@@ -141,10 +141,10 @@ pub(super) struct Held {
 /// What became of a part of an offer.
 pub(super) enum Added {
     /// More is to come.
-    Kept,
+    Incomplete,
     /// It was the last part.
     Complete(Offer),
-    /// The offer is refused, which its sender has to be told.
+    /// The offer is refused, with an error to its sender.
     Refused(CallError),
     /// The offer was refused before.
     Dropped,
@@ -178,17 +178,17 @@ impl Offer {
             return if has_more {
                 Ok(())
             } else {
-                Err(loss::too_many_operations(self.count, limit))
+                Err(errors::too_many_operations(self.count, limit))
             };
         }
         if !hold(&mut self.held.of_connection, of_connection, part.len()) {
-            return Err(loss::offer_too_large(OFFER_BYTES));
+            return Err(errors::offer_too_large(OFFER_BYTES));
         }
         if !hold(&mut self.held.of_server, of_server, part.len()) {
-            return Err(loss::too_many_offers());
+            return Err(errors::too_many_offers());
         }
         if !frame::append_items(&mut self.items, part, OFFER_BYTES) {
-            return Err(loss::offer_too_large(OFFER_BYTES));
+            return Err(errors::offer_too_large(OFFER_BYTES));
         }
         Ok(())
     }
@@ -209,7 +209,7 @@ impl Offer {
     }
 }
 
-/// Takes so much more of some room. Says whether there is as much.
+/// Takes so much more of some room. Returns whether there is as much.
 fn hold(held: &mut Option<OwnedSemaphorePermit>, room: &Arc<Semaphore>, bytes: usize) -> bool {
     let taken = u32::try_from(bytes)
         .ok()

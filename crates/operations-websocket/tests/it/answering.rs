@@ -43,7 +43,7 @@ async fn what_panics_is_an_error_of_its_call_alone() {
 }
 
 #[tokio::test]
-async fn an_output_that_nobody_could_read_is_not_sent() {
+async fn an_output_that_no_peer_could_read_is_not_sent() {
     let (_running, mut hand) = by_hand(Played::default(), settings()).await;
     hand.request("a", "deep", Value::Null).await;
     let answer = hand.next().await;
@@ -161,14 +161,14 @@ async fn it_closes_after_what_it_works_on_and_begins_nothing_new() {
 }
 
 #[tokio::test]
-async fn it_pings_and_notices_that_nobody_answers() {
+async fn it_pings_and_notices_that_the_peer_is_gone() {
     let heartbeat = Duration::from_millis(20);
     let settings = Settings {
         heartbeat,
         ..settings()
     };
     let (running, mut hand) = by_hand(Played::default(), settings).await;
-    // Whoever reads answers pings, which is how the session knows that it is there.
+    // A peer that reads answers pings, which is how the session knows that it is there.
     for _ in 0..5 {
         while !matches!(hand.message().await, Message::Ping(_)) {}
     }
@@ -179,7 +179,7 @@ async fn it_pings_and_notices_that_nobody_answers() {
 }
 
 #[tokio::test]
-async fn a_page_may_ask_whether_somebody_is_there() {
+async fn a_page_may_ping() {
     let (_running, mut hand) = by_hand(Played::default(), settings()).await;
     hand.send_about("hub.ping", "7", &json!({})).await;
     let pong = hand.next().await;
@@ -190,7 +190,7 @@ async fn a_page_may_ask_whether_somebody_is_there() {
 }
 
 #[tokio::test]
-async fn a_list_is_told_in_parts_and_an_offer_is_taken_in_parts() {
+async fn a_list_is_sent_in_parts_and_an_offer_is_taken_in_parts() {
     let operations: Vec<String> = (0..600)
         .map(|at| json!({ "name": format!("o{at}"), "description": "d".repeat(1_000) }).to_string())
         .collect();
@@ -232,7 +232,7 @@ async fn a_list_is_told_in_parts_and_an_offer_is_taken_in_parts() {
 }
 
 #[tokio::test]
-async fn it_ends_at_once_when_it_is_told_to() {
+async fn it_ends_at_once_when_it_is_killed() {
     let (under_way, played) = waiting();
     let (running, mut hand) = by_hand(played, settings()).await;
     hand.request("a", "wait", Value::Null).await;

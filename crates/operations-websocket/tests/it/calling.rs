@@ -11,9 +11,9 @@ use tokio::task::JoinHandle;
 
 use crate::support::{Hand, Played, by_hand, outbound, said, settings, to_peer, until};
 
-type Told = Result<String, operations_core::error::CallError>;
+type CallResult = Result<String, operations_core::error::CallError>;
 
-fn calling(peer: &Arc<Peer>, operation: &str) -> JoinHandle<Told> {
+fn calling(peer: &Arc<Peer>, operation: &str) -> JoinHandle<CallResult> {
     let (peer, outbound) = (Arc::clone(peer), outbound(operation));
     tokio::spawn(async move { peer.call(outbound).await })
 }
@@ -32,19 +32,19 @@ async fn a_call_has_one_answer() {
     hand.respond(&id, 7).await;
     let answer: Value = serde_json::from_str(&call.await.unwrap().unwrap()).unwrap();
     assert_eq!(answer["data"], 7);
-    // Whoever answers once more is told that nobody waits.
+    // A further response gets the reply that it is not wanted.
     hand.respond(&id, 8).await;
     assert_eq!(hand.next().await["type"], "call.aborted");
     assert_eq!(running.peer.pending_count(), 0);
 }
 
 #[tokio::test]
-async fn answers_to_what_nobody_asked_change_nothing() {
+async fn unrequested_responses_change_nothing() {
     let (running, mut hand) = by_hand(Played::default(), settings()).await;
     let call = calling(&running.peer, "a.b");
     let id = asked(&mut hand).await;
     for kind in ["call.completed", "call.aborted", "call.error"] {
-        let payload = json!({ "requestId": "nobody", "code": "X", "message": "m" });
+        let payload = json!({ "requestId": "unknown", "code": "X", "message": "m" });
         hand.send(kind, &payload).await;
     }
     hand.send("hub.credit", &json!({ "requestId": id, "upTo": 5 }))
@@ -164,9 +164,9 @@ async fn a_deadline_ends_a_call_here_and_there() {
     let peer = Arc::clone(&running.peer);
     let call = tokio::spawn(async move { peer.call(outbound).await });
     let id = asked(&mut hand).await;
-    let told = hand.next().await;
-    assert_eq!(told["type"], "call.aborted");
-    assert_eq!(told["payload"]["requestId"], id.as_str());
+    let received = hand.next().await;
+    assert_eq!(received["type"], "call.aborted");
+    assert_eq!(received["payload"]["requestId"], id.as_str());
     let error = call.await.unwrap().unwrap_err();
     assert_eq!(error.code, "TIMEOUT");
     assert_eq!(said(&error, "delivery"), "unknown");
@@ -184,9 +184,9 @@ async fn what_is_called_for_an_aborted_call_is_aborted() {
     let id = asked(&mut hand).await;
     hand.send("call.aborted", &json!({ "requestId": "parent" }))
         .await;
-    let told = hand.next().await;
-    assert_eq!(told["type"], "call.aborted");
-    assert_eq!(told["payload"]["requestId"], id.as_str());
+    let received = hand.next().await;
+    assert_eq!(received["type"], "call.aborted");
+    assert_eq!(received["payload"]["requestId"], id.as_str());
     assert_eq!(call.await.unwrap().unwrap_err().code, "ABORTED");
 }
 
@@ -200,8 +200,8 @@ async fn who_calls_hears_that_the_call_was_aborted_here() {
         .call_all(&mailbox, &format!("a\t\"a.b\"\t\t{payload}"));
     assert_eq!(asked(&mut hand).await, "a");
     running.peer.abort("a");
-    let told = mailbox.take().unwrap();
-    assert!(told.text.contains("ABORTED"), "{}", told.text);
+    let received = mailbox.take().unwrap();
+    assert!(received.text.contains("ABORTED"), "{}", received.text);
     assert_eq!(hand.next().await["type"], "call.aborted");
 }
 
@@ -220,8 +220,12 @@ async fn what_the_other_end_would_not_take_is_not_sent() {
     running
         .peer
         .call_all(&mailbox, "a\t\"a.b\"\t\t{\"requestId\":\"a\"}");
-    let told = mailbox.take().unwrap();
-    assert!(told.text.contains("cannot be sent"), "{}", told.text);
+    let received = mailbox.take().unwrap();
+    assert!(
+        received.text.contains("cannot be sent"),
+        "{}",
+        received.text
+    );
     // The frame and its payload are around it.
     let mut deep = outbound("a.b");
     deep.input = Some("[".repeat(MAX_DEPTH) + &"]".repeat(MAX_DEPTH));

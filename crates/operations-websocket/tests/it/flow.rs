@@ -62,7 +62,7 @@ async fn who_knows_nothing_of_credit_is_paced_by_the_pipe() {
     let (taken, played) = numbers();
     let (_running, mut hand) = by_hand(played, settings()).await;
     hand.request("a", "numbers", Value::Null).await;
-    // Nobody reads: the pipe and what waits before it fill up, and then the stream waits.
+    // There is no reader: the pipe and what waits before it fill up, and then the stream waits.
     let mut before = 0;
     loop {
         for _ in 0..200 {
@@ -141,8 +141,8 @@ async fn who_sends_more_events_than_a_subscriber_reads_is_ended() {
     for at in 0..=WAITING_EVENTS {
         hand.respond(&id, u64::try_from(at).unwrap()).await;
     }
-    let told = hand.next().await;
-    assert_eq!(told["type"], "call.aborted");
+    let received = hand.next().await;
+    assert_eq!(received["type"], "call.aborted");
     let mut got = 0;
     let error = loop {
         match events.next().await.unwrap() {
@@ -167,7 +167,7 @@ async fn who_sends_more_bytes_than_a_subscriber_reads_is_ended() {
     for _ in 0..=most {
         hand.respond(&id, "x".repeat(900_000)).await;
     }
-    // At once, although nobody reads.
+    // At once, although there is no reader.
     assert_eq!(hand.next().await["type"], "call.aborted");
     let mut got = 0;
     let error = loop {

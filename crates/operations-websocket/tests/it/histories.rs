@@ -1,7 +1,7 @@
 //! Random histories: two ends call each other and subscribe, calls are aborted and time out, consumers are slow or leave,
 //! and the connection is cut with what was on it. What must hold: every request has exactly one outcome, and the one
 //! that its operation gives; events arrive in order and without a gap; what is said not to have been delivered was not;
-//! nobody sends more than was asked for; and nothing is left behind.
+//! no side sends more than was requested; and nothing is left behind.
 //!
 //! `OPERATIONS_SEED` repeats one history, as far as the scheduler lets it; `OPERATIONS_RUNS` makes more of them.
 
@@ -149,7 +149,7 @@ impl Serving for Served {
     }
 }
 
-/// A request, and what its caller was told.
+/// A request, and what its caller got.
 #[derive(Debug)]
 #[allow(
     clippy::struct_excessive_bools,
@@ -394,7 +394,7 @@ impl World {
                 side.asked.get_mut(&id).unwrap().consumed += count;
             }
         }
-        // Nobody sends more than the consumer has room for, once both know of flow control; until `hub.hello` has
+        // No side sends more than the consumer has room for, once both know of flow control; until `hub.hello` has
         // arrived the pipe is the limit.
         for (id, sent) in self.sides[1 - at].served.sent.lock().unwrap().iter() {
             let asked = &self.sides[at].asked[id];

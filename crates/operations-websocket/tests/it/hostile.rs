@@ -1,4 +1,4 @@
-//! Somebody who follows no protocol, or asks for more than there is.
+//! A peer that violates the protocol, or asks for too much.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -47,7 +47,7 @@ async fn frames_that_follow_no_protocol_are_counted_and_then_it_ends() {
             sent += 1;
         }
     }
-    // Whoever is only careless goes on.
+    // A peer that is only careless goes on.
     hand.request("a", "echo", 1).await;
     assert_eq!(hand.next().await["payload"]["output"]["data"], 1);
     assert_eq!(running.peer.refused().total(), MOST_MALFORMED);
@@ -66,7 +66,7 @@ async fn a_frame_that_is_too_large_ends_it_before_it_is_read() {
     let data = "x".repeat(700);
     hand.request("a", "echo", data.as_str()).await;
     assert_eq!(hand.next().await["payload"]["requestId"], "a");
-    // A header that promises 2^40 bytes is enough: nobody waits for them, or makes room.
+    // A header that promises 2^40 bytes is enough: they are not waited for, and no memory is reserved.
     let pipe = hand.socket.get_mut();
     let mut header = vec![0x81, 0xFF];
     header.extend_from_slice(&(1u64 << 40).to_be_bytes());
@@ -96,7 +96,7 @@ async fn fragments_do_not_make_a_frame_larger_than_is_taken() {
 async fn what_breaks_the_websocket_protocol_ends_it() {
     let cases: [(&str, Vec<u8>, u16); 5] = [
         ("compressed, which was not agreed", raw(0xC1, b"{}"), 1002),
-        ("an opcode that nobody has defined", raw(0x83, b"{}"), 1002),
+        ("an undefined opcode", raw(0x83, b"{}"), 1002),
         ("a fragment of nothing", raw(0x80, b"{}"), 1002),
         ("not masked", vec![0x81, 2, b'{', b'}'], 1002),
         ("no UTF-8", raw(0x81, b"\xFF\xFE"), 1007),
@@ -169,6 +169,24 @@ async fn who_goes_on_talking_without_reading_is_ended() {
     assert!(running.end.is_finished(), "it is kept without end");
     let end = running.end.await.unwrap();
     assert_eq!(end.why, "it reads nothing any more");
+}
+
+#[tokio::test]
+async fn who_does_not_send_the_rest_of_a_message_is_ended_although_it_answers() {
+    let settings = Settings {
+        message_time: Duration::from_millis(50),
+        ..settings()
+    };
+    let (running, mut hand) = by_hand(Played::default(), settings).await;
+    let part = raw(0x01, b"{");
+    hand.socket.get_mut().write_all(&part).await.unwrap();
+    while !running.end.is_finished() {
+        // It may end meanwhile.
+        let _ = hand.socket.send(Message::Ping(Bytes::new())).await;
+        sleep(Duration::from_millis(5)).await;
+    }
+    let end = running.end.await.unwrap();
+    assert_eq!(end.why, "a message was not complete in time");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Connections without sockets: a session on one end of a pipe, and on the other end a test that plays somebody, or another
+//! Connections without sockets: a session on one end of a pipe, and on the other end a test that plays a peer, or another
 //! session.
 
 #![allow(

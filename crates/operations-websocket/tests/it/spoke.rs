@@ -32,7 +32,7 @@ async fn say(socket: &mut WebSocketStream<TcpStream>, text: String) {
     socket.send(Message::text(text)).await.unwrap();
 }
 
-/// Takes offers until it is asked what it serves. Gives how many there were.
+/// Takes offers until it is asked what it serves. Returns how many there were.
 async fn offers_of_a_spoke(listener: TcpListener) -> usize {
     let (stream, _) = listener.accept().await.unwrap();
     let mut socket = accept_hdr_async(stream, welcome).await.unwrap();
@@ -41,9 +41,9 @@ async fn offers_of_a_spoke(listener: TcpListener) -> usize {
         let Message::Text(text) = socket.next().await.expect("it is open").unwrap() else {
             continue;
         };
-        let told: Value = serde_json::from_str(text.as_str()).unwrap();
-        let id = told["id"].as_str().unwrap();
-        match told["type"].as_str() {
+        let received: Value = serde_json::from_str(text.as_str()).unwrap();
+        let id = received["id"].as_str().unwrap();
+        match received["type"].as_str() {
             Some("hub.offer") => {
                 offers += 1;
                 say(&mut socket, frame::write("hub.accepted", id, "{}")).await;
@@ -59,7 +59,7 @@ async fn offers_of_a_spoke(listener: TcpListener) -> usize {
     }
 }
 
-/// Whoever has a connection may offer something before the task that works on the connection has begun.
+/// The owner of a connection may offer something before the task that works on the connection has begun.
 #[tokio::test]
 async fn what_is_offered_at_once_is_offered_once() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

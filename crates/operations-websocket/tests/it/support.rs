@@ -1,4 +1,4 @@
-//! A pipe with a session on one end, and somebody who speaks by hand on the other.
+//! A pipe with a session on one end, and a peer that is written by hand on the other.
 
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream};
 use futures::{FutureExt, SinkExt, StreamExt};
 use operations_core::error::CallError;
-use operations_websocket::limits::OFFER_TIME;
+use operations_websocket::limits::{MESSAGE_TIME, OFFER_TIME};
 use operations_websocket::peer::Outbound;
 use operations_websocket::session::{End, Settings, offer_bytes};
 use operations_websocket::{
@@ -29,6 +29,7 @@ pub(crate) fn settings() -> Settings {
     Settings {
         max_frame_bytes: 1024 * 1024,
         heartbeat: Duration::from_secs(60),
+        message_time: MESSAGE_TIME,
         max_calls: 1_000,
         max_operations: 1_000,
         offer_time: OFFER_TIME,
@@ -45,7 +46,7 @@ pub(crate) fn envelope(data: impl Into<Value>) -> String {
 /// input says) and `large` (as many bytes as its input says).
 #[derive(Default)]
 pub(crate) struct Played {
-    /// Calls of `wait` and `numbers` that are under way.
+    /// Calls of `wait` and `numbers` that are running.
     pub(crate) under_way: Arc<AtomicUsize>,
     /// Events of `numbers` that were taken.
     pub(crate) taken: Arc<AtomicUsize>,
@@ -163,12 +164,12 @@ pub(crate) async fn run(
     }
 }
 
-/// Somebody who speaks by hand.
+/// A peer that is written by hand.
 pub(crate) struct Hand {
     pub(crate) socket: WebSocketStream<DuplexStream>,
 }
 
-/// A session, and somebody who speaks to it by hand.
+/// A session, and a peer that is written by hand.
 pub(crate) async fn by_hand(serving: Played, settings: Settings) -> (Running, Hand) {
     to_peer(&Peer::new("the other end"), serving, settings).await
 }

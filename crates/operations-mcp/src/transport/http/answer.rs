@@ -12,7 +12,6 @@ use super::{HttpTransport, JSON, SESSION, STREAM};
 use crate::error::Failure;
 use crate::transport::Transport;
 use crate::transport::message::{Message, RpcError};
-use crate::transport::spool::{SpillSlot, Spool};
 
 /// How much of the body of an error is read, for the message.
 const ERROR_BODY: usize = 64 * 1024;
@@ -20,7 +19,7 @@ const ERROR_BODY: usize = 64 * 1024;
 const QUOTED: usize = 300;
 
 impl HttpTransport {
-    /// Takes the answer to a request. On success whoever waits was told.
+    /// Takes the answer to a request. On success the waiting request has its answer.
     pub(super) async fn take_answer(
         self: &Arc<Self>,
         response: Response,
@@ -66,23 +65,12 @@ impl HttpTransport {
             return Err(Failure::answered(what));
         }
         let limit = self.conversation.config.max_message_bytes;
-        let way: Arc<dyn Transport> = Arc::clone(self) as _;
-        let slot = self.conversation.requests.slot(id);
-        let body = match slot {
-            Some(slot) => match read_or_spool(response, &slot).await? {
-                Read::Body(body) => body,
-                Read::Spool(spool) => {
-                    spool.end(&self.conversation, &way, Some(id)).await;
-                    return self.is_answered(id);
-                }
-            },
-            None => match read_body(response, limit).await? {
-                Some(body) => body,
-                None => return Err(Failure::TooLarge(limit)),
-            },
+        let reply_transport: Arc<dyn Transport> = Arc::clone(self) as _;
+        let Some(body) = read_body(response, limit).await? else {
+            return Err(Failure::TooLarge(limit));
         };
         let text = text_of(&body);
-        if !self.conversation.hear(&text, &way) {
+        if !self.conversation.hear(&text, &reply_transport) {
             let what = format!("a body that is not a JSON-RPC message: {}", quote(&text));
             return Err(Failure::answered(what));
         }
@@ -135,33 +123,6 @@ pub(super) fn content_type(response: &Response) -> String {
 
 fn quote(text: &str) -> String {
     text.trim().chars().take(QUOTED).collect()
-}
-
-/// A body in memory, or on its way to a file.
-enum Read {
-    Body(Vec<u8>),
-    Spool(Box<Spool>),
-}
-
-/// The whole body: in memory, or, if it is large, in a file.
-async fn read_or_spool(response: Response, slot: &SpillSlot) -> Result<Read, Failure> {
-    let mut body = Vec::new();
-    let mut spool: Option<Spool> = None;
-    let mut pieces = response.bytes_stream();
-    while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|error| Failure::http(&error))?;
-        if let Some(spool) = &mut spool {
-            spool.push(&piece).await;
-            continue;
-        }
-        body.extend_from_slice(&piece);
-        if body.len() > slot.over() {
-            let begun = spool.insert(Spool::begin(slot.store()).await);
-            begun.push(&body).await;
-            body = Vec::new();
-        }
-    }
-    Ok(spool.map_or(Read::Body(body), |spool| Read::Spool(Box::new(spool))))
 }
 
 /// The whole body, or nothing if it is larger than the limit.

@@ -6,13 +6,12 @@ use std::time::Duration;
 use futures::StreamExt;
 use operations_http::sse::{Event, Limits, Parser};
 use reqwest::{Response, StatusCode};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 use super::answer::content_type;
 use super::{HttpTransport, STREAM};
 use crate::error::Failure;
 use crate::transport::Transport;
-use crate::transport::spool::{hear_large, place_for};
 
 /// A stream that ended is opened again after this, if the server does not say when.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -27,10 +26,12 @@ const REMAINDER: Duration = Duration::from_millis(50);
 pub(super) struct EventStream {
     last_id: Option<String>,
     retry: Option<Duration>,
+    /// Where the address for messages is awaited (HTTP+SSE).
+    endpoint: Option<oneshot::Sender<String>>,
 }
 
 /// How a connection of a stream ended.
-enum End {
+pub(super) enum End {
     /// What was awaited has come.
     Answered,
     Over,
@@ -38,6 +39,14 @@ enum End {
 }
 
 impl EventStream {
+    /// A stream whose first event names the address for messages.
+    pub(super) fn naming_endpoint(sender: oneshot::Sender<String>) -> Self {
+        Self {
+            endpoint: Some(sender),
+            ..Self::default()
+        }
+    }
+
     /// Reads the answer to a request. A stream that ends before it, or breaks, is taken up where it ended, if the
     /// server gave a place to go on from.
     pub(super) async fn answer(
@@ -81,7 +90,7 @@ impl EventStream {
         }
     }
 
-    /// Reads what the server says by itself, over and over; returns when it has no such stream. `begun` is told when
+    /// Reads what the server says by itself, over and over; returns when it has no such stream. `begun` is called when
     /// the server has answered.
     pub(super) async fn stand(mut self, transport: &Arc<HttpTransport>, begun: &Notify) {
         let mut failures = 0;
@@ -110,7 +119,7 @@ impl EventStream {
     }
 
     /// Reads one connection to its end, or to the answer that is awaited.
-    async fn read(
+    pub(super) async fn read(
         &mut self,
         transport: &Arc<HttpTransport>,
         response: Response,
@@ -125,7 +134,7 @@ impl EventStream {
             let mut events = Vec::new();
             let pushed = parser.push(&piece, &mut |event| events.push(event));
             for event in events {
-                self.take(&event, transport).await;
+                self.take(&event, transport);
             }
             if awaited.is_some_and(|id| !conversation.requests.is_waiting(id)) {
                 let remainder = async { while bytes.next().await.is_some() {} };
@@ -139,28 +148,24 @@ impl EventStream {
         End::Over
     }
 
-    async fn take(&mut self, event: &Event, transport: &Arc<HttpTransport>) {
+    fn take(&mut self, event: &Event, transport: &Arc<HttpTransport>) {
+        if event.event == "endpoint" {
+            if let Some(sender) = self.endpoint.take() {
+                let _ = sender.send(event.data.clone());
+            }
+            return;
+        }
         if !event.id.is_empty() {
             self.last_id = Some(event.id.to_string());
         }
         self.retry = event.retry.map(Duration::from_millis).or(self.retry);
         if !event.data.trim().is_empty() {
-            let way: Arc<dyn Transport> = Arc::clone(transport) as _;
-            let conversation = &transport.conversation;
-            let is_message = event.data.starts_with('{');
-            match place_for(event.data.len(), conversation).filter(|_| is_message) {
-                Some(slot) => {
-                    let text = event.data.clone();
-                    hear_large(&text, &slot, conversation, &way).await;
-                }
-                None => {
-                    conversation.hear(&event.data, &way);
-                }
-            }
+            let reply_transport: Arc<dyn Transport> = Arc::clone(transport) as _;
+            transport.conversation.hear(&event.data, &reply_transport);
         }
     }
 }
 
-fn is_stream(response: &Response) -> bool {
+pub(super) fn is_stream(response: &Response) -> bool {
     response.status() == StatusCode::OK && content_type(response).starts_with(STREAM)
 }

@@ -4,6 +4,7 @@
 mod answer;
 mod client;
 mod events;
+mod legacy;
 mod parameters;
 
 use std::collections::HashMap;
@@ -31,9 +32,9 @@ use crate::client::conversation::Conversation;
 use crate::config::Http;
 use crate::error::{Failure, NotConnected};
 
-/// Requests that may be under way at once; more wait.
+/// Requests that may be in flight at once; more wait.
 const AT_ONCE: usize = 64;
-/// How long the end of a session may take to be told.
+/// How long ending a session may take.
 const GOODBYE: Duration = Duration::from_secs(3);
 /// How long the stream of a session is awaited before the tools are listed: a change in between would be missed.
 const STANDS: Duration = Duration::from_millis(200);
@@ -66,10 +67,14 @@ pub(crate) struct HttpTransport {
     headers: HeaderMap,
     authorization: Option<Arc<Authorization>>,
     session: OnceLock<HeaderValue>,
+    /// Where messages are sent, if that is a different address (HTTP+SSE). Their answers come on the stream.
+    endpoint: OnceLock<String>,
     version: RwLock<Option<HeaderValue>>,
     parameters: Parameters,
     at_once: Semaphore,
-    /// The tasks of the requests that are under way, and that of the standing stream.
+    /// Answers to the server that may be on their way at once; more are dropped.
+    answers: Arc<Semaphore>,
+    /// The tasks of the requests that are in flight, and that of the standing stream.
     running: Mutex<HashMap<Option<u64>, AbortHandle>>,
     runtime: Handle,
 }
@@ -90,9 +95,11 @@ impl HttpTransport {
             headers: headers_of(endpoint)?,
             authorization,
             session: OnceLock::new(),
+            endpoint: OnceLock::new(),
             version: RwLock::default(),
             parameters: Parameters::default(),
             at_once: Semaphore::new(AT_ONCE),
+            answers: Arc::new(Semaphore::new(AT_ONCE)),
             running: Mutex::default(),
             runtime: Handle::current(),
         }))
@@ -118,7 +125,9 @@ impl HttpTransport {
         if let Some(version) = version.as_ref() {
             headers.insert(VERSION, version.clone());
         }
-        (self.client.request(method, &self.url), headers)
+        let endpoint = self.endpoint.get().filter(|_| method == Method::POST);
+        let url = endpoint.unwrap_or(&self.url);
+        (self.client.request(method, url), headers)
     }
 
     fn post(&self, kind: &Kind, body: Bytes) -> (RequestBuilder, HeaderMap) {
@@ -180,37 +189,43 @@ impl HttpTransport {
         }
     }
 
-    /// Asks, and sees to it that whoever waits gets an answer.
+    /// Sends a request, and makes sure that it is answered.
     async fn ask(self: Arc<Self>, id: u64, kind: Kind, body: Bytes) {
-        let place = match kind {
+        let permit = match kind {
             // It stands as long as the connection does.
             Kind::Request { method: LISTEN, .. } => None,
             _ => self.at_once.acquire().await.ok(),
         };
         let requests = &self.conversation.requests;
-        // Whether it arrives, only the answer can tell.
+        // Whether it arrives, only the answer shows.
         requests.mark_sent(id);
         let had_session = self.session.get().is_some();
         let asked = async {
             let response = self.exchange(|| self.post(&kind, body.clone())).await?;
-            self.take_answer(response, id, had_session).await
+            if self.endpoint.get().is_none() {
+                self.take_answer(response, id, had_session).await
+            } else if response.status().is_success() {
+                Ok(())
+            } else {
+                Err(answer::status_failure(response).await)
+            }
         };
         if let Err(failure) = asked.await {
             if matches!(failure, Failure::Lost { .. }) {
-                // The session is gone; what else is under way in it learns that for itself.
+                // The session is gone; what else is in flight in it finds that out by itself.
                 self.conversation.lost.cancel();
             }
             requests.settle(id, Err(failure));
         }
-        drop(place);
+        drop(permit);
         self.running().remove(&Some(id));
     }
 
     /// Says something that needs no answer.
-    async fn tell(&self, message: Outgoing) -> Result<(), Failure> {
+    async fn notify(&self, message: Outgoing) -> Result<(), Failure> {
         let body = Bytes::from(message.text);
-        let told = self.exchange(|| self.post(&message.kind, body.clone()));
-        let response = tokio::time::timeout(WORD, told).await;
+        let sent = self.exchange(|| self.post(&message.kind, body.clone()));
+        let response = tokio::time::timeout(WORD, sent).await;
         let response = response.map_err(|_| Failure::Timeout(WORD))??;
         if response.status().is_success() {
             Ok(())
@@ -237,7 +252,7 @@ impl HttpTransport {
     async fn stand(self: &Arc<Self>) {
         let stands = Arc::new(Notify::new());
         let (transport, begun) = (Arc::clone(self), Arc::clone(&stands));
-        let standing = self.runtime.spawn(async move {
+        let standing = self.conversation.tasks.spawn(async move {
             tokio::select! {
                 () = EventStream::default().stand(&transport, &begun) => {}
                 () = transport.conversation.lost.cancelled() => {}
@@ -248,9 +263,9 @@ impl HttpTransport {
         if stood.is_err() {
             let changed = Arc::clone(&self.conversation.tools_changed);
             let lost = self.conversation.lost.clone();
-            self.runtime.spawn(async move {
+            self.conversation.tasks.spawn(async move {
                 tokio::select! {
-                    // Nobody has told us what changed before.
+                    // We have no notifications about changes before this.
                     () = stands.notified() => changed.notify_one(),
                     () = lost.cancelled() => {}
                 }
@@ -261,18 +276,27 @@ impl HttpTransport {
 
 impl Transport for HttpTransport {
     fn send(self: Arc<Self>, message: Outgoing) {
-        let runtime = self.runtime.clone();
+        let (tasks, runtime) = (self.conversation.tasks.clone(), self.runtime.clone());
         match message.kind {
             Kind::Request { id, .. } => {
                 let body = Bytes::from(message.text);
                 let mut running = self.running();
                 let asking = Arc::clone(&self).ask(id, message.kind, body);
-                running.insert(Some(id), runtime.spawn(asking).abort_handle());
+                running.insert(Some(id), tasks.spawn_on(asking, &runtime).abort_handle());
             }
             Kind::Notification { .. } | Kind::Answer => {
-                runtime.spawn(async move {
-                    let _ = self.tell(message).await;
-                });
+                let is_answer = matches!(message.kind, Kind::Answer);
+                let permit = Arc::clone(&self.answers).try_acquire_owned();
+                // A server that asks faster than it reads gets no more answers.
+                if is_answer && permit.is_err() {
+                    return;
+                }
+                let lost = self.conversation.lost.clone();
+                let notifying = async move {
+                    let _ = lost.run_until_cancelled(self.notify(message)).await;
+                    drop(permit);
+                };
+                tasks.spawn_on(notifying, &runtime);
             }
         }
     }
@@ -295,7 +319,7 @@ impl Transport for HttpTransport {
         drop(place);
         async move {
             if let Some(last) = last {
-                self.tell(last).await?;
+                self.notify(last).await?;
             }
             if self.session.get().is_some() {
                 self.stand().await;

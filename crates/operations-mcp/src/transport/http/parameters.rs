@@ -16,7 +16,7 @@ use crate::transport::AnnotatedTool;
 pub(super) struct Parameters(RwLock<HashMap<String, Vec<Mirrored>>>);
 
 impl Parameters {
-    /// Remembers these tools, in place of those before. Tells which of them break the rules, and how.
+    /// Remembers these tools, in place of those before. Returns which of them break the rules, and how.
     pub(super) fn learn(&self, annotated: &[AnnotatedTool]) -> HashMap<String, String> {
         let mut refused = HashMap::new();
         let mut learnt = HashMap::new();

@@ -1,18 +1,21 @@
 //! What the page asks: which operations the caller may call, what one of them takes and gives, and how the server is doing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
 use operations_core::error::CallError;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::body::{self, Body};
-use crate::door::http::{Described, problem, secure};
+use crate::door::http::{OperationDescriptor, problem, secure};
 use crate::failure::{self, Outcome};
 use crate::identity::Caller;
 use crate::options::ExplorerDoor;
+use crate::ready;
 use crate::service::Shared;
 
 const STATUS: &str = "/status.json";
@@ -24,9 +27,12 @@ pub(super) const NAMES: [&str; 3] = [STATUS, OPERATIONS, OPERATION];
 /// A list has the beginnings of descriptions, to search and to show in a line. In characters.
 const BEGINNING: usize = 240;
 
-/// Who asks, and about what.
+/// How long JavaScript may take to report the states of sources.
+const SOURCES: Duration = Duration::from_secs(1);
+
+/// The caller, and what the page asks for.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct PageRequest {
     pub(super) caller: Arc<Caller>,
     pub(super) query: String,
     pub(super) request_id: Arc<str>,
@@ -35,44 +41,51 @@ pub(super) struct Question {
 pub(super) async fn answer(
     shared: &Arc<Shared>,
     door: &ExplorerDoor,
-    question: &Question,
+    request: &PageRequest,
     name: &str,
 ) -> Response<Body> {
     let answered = match name {
-        STATUS => Ok(status(shared, door, question)),
-        OPERATIONS => operations(shared, question).await,
-        _ => match operation(shared, question).await {
+        STATUS => Ok(status(shared, door, request).await),
+        OPERATIONS => operations(shared, request).await,
+        _ => match operation(shared, request).await {
             Ok(Some(operation)) => Ok(operation),
-            Ok(None) => return problem::not_found(&question.request_id),
+            Ok(None) => return problem::not_found(&request.request_id),
             Err(error) => Err(error),
         },
     };
     match answered {
         Ok(value) => written(&value),
-        Err(error) => failed(shared, error, &question.request_id),
+        Err(error) => failed(shared, error, &request.request_id),
     }
 }
 
-/// Where the HTTP door is, who asks, and what was counted.
-fn status(shared: &Shared, door: &ExplorerDoor, question: &Question) -> Value {
+/// Where the HTTP door is, who asks, what was counted, and how the sources are.
+async fn status(shared: &Shared, door: &ExplorerDoor, request: &PageRequest) -> Value {
     let http = shared.options.doors.http.as_ref();
+    let is_operator = shared.may_read_metrics(&request.caller);
+    let sources = if is_operator {
+        timeout(SOURCES, ready::sources(shared)).await.ok()
+    } else {
+        None
+    };
     json!({
         "title": http.and_then(|http| http.info.get("title")),
         "api": http.map(|http| relative(&door.path, &http.path)),
-        "caller": question.caller.identity.as_ref().map(|identity| &identity.id),
+        "caller": request.caller.identity.as_ref().map(|identity| &identity.id),
         "revision": shared.calls.revision(),
-        "stats": shared.may_read_metrics(&question.caller).then(|| shared.counts()),
+        "stats": is_operator.then(|| shared.counts()),
+        "sources": sources.and_then(Result::ok).unwrap_or_default(),
     })
 }
 
 /// What the caller may call, in a few words each.
-async fn operations(shared: &Shared, question: &Question) -> Result<Value, CallError> {
+async fn operations(shared: &Shared, request: &PageRequest) -> Result<Value, CallError> {
     let revision = shared.calls.revision();
     let routes = shared.http.current(shared).await?;
     let shown = routes
         .operations()
         .map(|(described, ..)| described)
-        .filter(|described| is_shown(shared, question, described))
+        .filter(|described| is_shown(shared, request, described))
         .map(|described| {
             let description: String = described.description.chars().take(BEGINNING).collect();
             json!({
@@ -88,16 +101,16 @@ async fn operations(shared: &Shared, question: &Question) -> Result<Value, CallE
     Ok(json!({ "revision": revision, "operations": shown.collect::<Vec<_>>() }))
 }
 
-/// Everything about one of them; nothing if there is none that the caller may call.
-async fn operation(shared: &Shared, question: &Question) -> Result<Option<Value>, CallError> {
-    let Some((namespace, name)) = named(&question.query) else {
+/// Everything about one of them; `None` if the caller may call no such operation.
+async fn operation(shared: &Shared, request: &PageRequest) -> Result<Option<Value>, CallError> {
+    let Some((namespace, name)) = named(&request.query) else {
         return Ok(None);
     };
     let routes = shared.http.current(shared).await?;
     let found = routes.operations().find(|(described, ..)| {
         described.namespace == namespace
             && described.name == name
-            && is_shown(shared, question, described)
+            && is_shown(shared, request, described)
     });
     Ok(found.map(|(described, method, path)| {
         let errors = described.errors.iter().map(|error| {
@@ -125,8 +138,8 @@ async fn operation(shared: &Shared, question: &Question) -> Result<Option<Value>
     }))
 }
 
-fn is_shown(shared: &Shared, question: &Question, described: &Described) -> bool {
-    described.is_for(question.caller.identity.as_ref())
+fn is_shown(shared: &Shared, request: &PageRequest, described: &OperationDescriptor) -> bool {
+    described.is_for(request.caller.identity.as_ref())
         && shared.calls.operation(&described.id()).is_some()
 }
 

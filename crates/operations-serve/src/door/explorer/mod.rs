@@ -1,4 +1,4 @@
-//! The explorer: a page to look at operations and to call them. Its files hold nothing that is secret, so that whoever has
+//! The explorer: a page to look at operations and to call them. Its files hold nothing that is secret, so that anyone who has
 //! no token yet can open it and type one. What it shows is asked for with that token: [`listing`] for the operations that
 //! a caller may call, and the HTTP door for the calls themselves.
 
@@ -13,7 +13,7 @@ use http::{HeaderValue, Method, Response, StatusCode};
 
 pub use self::file::File;
 use self::file::Page;
-use self::listing::Question;
+use self::listing::PageRequest;
 use super::http::problem;
 use crate::body::{self, Body};
 use crate::options::ExplorerDoor;
@@ -36,7 +36,7 @@ impl Pages {
         }
     }
 
-    /// The answer, where the request is for a file. Nobody needs to be known for it.
+    /// The answer, where the request is for a file. It needs no identity.
     pub(crate) fn answer(
         &self,
         door: &ExplorerDoor,
@@ -71,14 +71,14 @@ pub(crate) async fn serve(
         return Ok(only_get(&exchange.request_id));
     }
     let uri = &exchange.head.uri;
-    let question = Question {
+    let request = PageRequest {
         caller: Arc::clone(&exchange.caller),
         query: uri.query().unwrap_or_default().to_owned(),
         request_id: Arc::clone(&exchange.request_id),
     };
     let name = below(door, uri.path()).unwrap_or_default().to_owned();
     drop(exchange);
-    Ok(listing::answer(shared, door, &question, &name).await)
+    Ok(listing::answer(shared, door, &request, &name).await)
 }
 
 /// What is left of a path below the door. At the root, that is all of it.
@@ -87,14 +87,14 @@ fn below<'a>(door: &ExplorerDoor, path: &'a str) -> Option<&'a str> {
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
-/// The files name each other relative to their folder, which only a path with a slash at its end means. The place is told
+/// The files name each other relative to their folder, which only a path with a slash at its end means. The location is
 /// relative to the request: what is in front of this server may have taken a part of the path away.
 fn to_folder(path: &str) -> Response<Body> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let mut response = Response::new(body::empty());
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
-    if let Ok(place) = HeaderValue::from_str(&format!("{name}/")) {
-        response.headers_mut().insert(LOCATION, place);
+    if let Ok(location) = HeaderValue::from_str(&format!("{name}/")) {
+        response.headers_mut().insert(LOCATION, location);
     }
     response
 }

@@ -7,15 +7,17 @@ use http::header::{
     CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use operations_core::envelope::ResponseEnvelope;
 use operations_core::error::CallError;
 use operations_core::json::Object;
-use operations_core::registry::Pieces;
+use operations_core::registry::BodyStream;
 use serde_json::{Value, json};
 
 use super::request::ENVELOPE;
 use super::{download, problem};
 use crate::binary::{Binary, binary};
 use crate::body::{self, Body, BodyError};
+use crate::call::Done;
 use crate::failure;
 use crate::identity::Caller;
 use crate::service::Shared;
@@ -23,48 +25,44 @@ use crate::spilled::with_spill;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Who asked, and for what.
+/// The request that is answered.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct RequestContext<'a> {
     pub(super) caller: &'a Caller,
     pub(super) wants_envelope: bool,
     pub(super) request_id: &'a str,
 }
 
-/// The answer with an envelope, which is JSON, and its data, if that is still on its way.
+/// The answer to a call.
 pub(super) async fn of(
     shared: &Shared,
     door: &str,
-    (envelope, pieces): (&str, Option<Pieces>),
-    asked: Asked<'_>,
+    Done { envelope, pieces }: Done,
+    context: RequestContext<'_>,
 ) -> Response<Body> {
-    let request_id = asked.request_id;
-    // We or the host wrote it; anything that is not an envelope is of no use to a client.
-    let Ok(members) = Object::read(envelope) else {
+    let request_id = context.request_id;
+    // We or JavaScript wrote it; anything that is not an envelope is of no use to a client.
+    let Some(meta) = envelope.meta() else {
         let error = CallError::new("UNKNOWN_ERROR", "The operation failed");
         return problem::of(&error, StatusCode::INTERNAL_SERVER_ERROR, request_id);
     };
-    let meta = members.object("meta");
-    let source = meta.as_ref().and_then(|meta| meta.string("source"));
-    let is_mcp_error = source.as_deref() == Some("mcp")
-        && meta.as_ref().and_then(|meta| meta.get("isError")) == Some("true");
-    let upstream = meta
-        .as_ref()
-        .filter(|_| source.as_deref() == Some("http"))
-        .and_then(|meta| meta.number("statusCode"));
+    // The data leaves as the body, and the envelope with it.
+    let meta = meta.to_owned();
+    let meta = Object::read(&meta).unwrap_or_default();
+    let source = meta.text("source");
+    let is_mcp_error = source.as_deref() == Some("mcp") && meta.get("isError") == Some("true");
+    let is_http = source.as_deref() == Some("http");
+    let upstream = is_http.then(|| meta.number("statusCode")).flatten();
     let status = success(upstream, is_mcp_error, true);
-    let data = members.get("data");
-    let file = meta
-        .as_ref()
-        .and_then(|meta| shared.downloads.offer(meta, asked.caller));
-    let mut response = if asked.wants_envelope {
-        let told = file
+    let file = shared.downloads.offer(&meta, context.caller);
+    let mut response = if context.wants_envelope {
+        let spill = file
             .as_ref()
-            .map(|file| file.told(("url", &download::address(door, file))));
-        let envelope = with_spill(&shared.calls.headers.in_envelope(envelope), told);
+            .map(|file| file.to_json(("url", &download::address(door, file))));
+        let envelope = with_spill(shared.calls.headers.in_envelope(envelope), spill.as_ref());
         with(
             status,
-            body::full(envelope),
+            body::full(envelope.into_text()),
             HeaderValue::from_static(ENVELOPE),
         )
     } else if let Some(file) = &file {
@@ -79,16 +77,14 @@ pub(super) async fn of(
             }
         }
     } else if let Some(pieces) = pieces {
-        with_pieces(pieces, status, meta.as_ref())
+        with_pieces(pieces, status, &meta)
     } else if is_mcp_error {
-        mcp_error(data, status, request_id)
+        mcp_error(envelope.data(), status, request_id)
     } else {
-        with_data(data, status, meta.as_ref())
+        with_data(envelope, status, &meta)
     };
     let headers = response.headers_mut();
-    if source.as_deref() == Some("http")
-        && let Some(upstream) = meta.as_ref().and_then(|meta| meta.object("headers"))
-    {
+    if is_http && let Some(upstream) = meta.object("headers") {
         for name in &shared.options.response_headers {
             let value = upstream.string(name);
             if let (Ok(name), Some(Ok(value))) = (
@@ -114,7 +110,7 @@ fn relayed(name: &str, value: String) -> String {
         let shared = ["public", "private", "s-maxage", "proxy-revalidate"];
         shared.iter().any(|known| name.eq_ignore_ascii_case(known))
     };
-    // It names headers, and who may store which is not for us to sort out.
+    // It names headers, and we cannot decide who may store which.
     if value.contains('"') {
         return "no-store".to_owned();
     }
@@ -166,28 +162,28 @@ fn with(status: StatusCode, body: Body, media_type: HeaderValue) -> Response<Bod
     response
 }
 
-fn with_data(data: Option<&str>, status: StatusCode, meta: Option<&Object<'_>>) -> Response<Body> {
-    let Some(data) = data else {
+fn with_data(envelope: ResponseEnvelope, status: StatusCode, meta: &Object<'_>) -> Response<Body> {
+    if let Some(Binary { bytes, .. }) = envelope.data().and_then(binary) {
+        return with(status, body::full(bytes), media_type(meta));
+    }
+    let Some(data) = envelope.into_data() else {
         // Nothing at all is what an operation without a result gives.
         let mut response = Response::new(body::empty());
         *response.status_mut() = success(Some(f64::from(status.as_u16())), false, false);
         return response;
     };
-    match binary(data) {
-        Some(Binary { bytes, .. }) => with(status, body::full(bytes), media_type(meta)),
-        None => with(status, body::full(data.to_owned()), JSON),
-    }
+    with(status, body::full(data), JSON)
 }
 
 /// The type that the upstream server gave its binary data.
-fn media_type(meta: Option<&Object<'_>>) -> HeaderValue {
-    meta.and_then(|meta| meta.string("contentType"))
+fn media_type(meta: &Object<'_>) -> HeaderValue {
+    meta.string("contentType")
         .and_then(|media_type| HeaderValue::try_from(media_type).ok())
         .unwrap_or(HeaderValue::from_static("application/octet-stream"))
 }
 
 /// Binary data that is handed on as it comes. If it breaks off, so does the connection.
-fn with_pieces(pieces: Pieces, status: StatusCode, meta: Option<&Object<'_>>) -> Response<Body> {
+fn with_pieces(pieces: BodyStream, status: StatusCode, meta: &Object<'_>) -> Response<Body> {
     let body = pieces
         .body
         .map(|piece| piece.map_err(|error| BodyError::from(error.message)));
@@ -199,7 +195,7 @@ fn with_pieces(pieces: Pieces, status: StatusCode, meta: Option<&Object<'_>>) ->
     response
 }
 
-/// The tool says that it failed: what it told a model is told here.
+/// The tool says that it failed: its message for the model becomes the error message.
 fn mcp_error(data: Option<&str>, status: StatusCode, request_id: &str) -> Response<Body> {
     let content: Value = data
         .and_then(|data| serde_json::from_str(data).ok())

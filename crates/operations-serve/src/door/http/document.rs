@@ -8,11 +8,12 @@ use operations_http::message::Location;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::described::Described;
+use super::descriptor::OperationDescriptor;
+use super::multipart::{is_binary, takes_files};
 use super::route::{Parameter, Route, Takes};
 use super::schemas::{Placed, Schemas};
 
-/// The extension that tells what OpenAPI has no words for, so that an import gives the same operation
+/// The extension for what OpenAPI cannot express, so that an import gives the same operation
 /// (`crates/operations-openapi/src/origin.rs`).
 const ORIGIN: &str = "x-operation";
 /// The extension of the document itself.
@@ -57,7 +58,7 @@ impl About {
 
 /// The document.
 pub(super) fn of<'o>(
-    operations: impl Iterator<Item = (&'o Described, &'o Route)>,
+    operations: impl Iterator<Item = (&'o OperationDescriptor, &'o Route)>,
     about: &About,
 ) -> Value {
     let mut schemas = Schemas::default();
@@ -109,7 +110,7 @@ pub(super) fn of<'o>(
 }
 
 fn written(
-    operation: &Described,
+    operation: &OperationDescriptor,
     route: &Route,
     name: String,
     version: Version,
@@ -146,20 +147,29 @@ fn written(
     }
     match &route.body {
         Takes::Nothing => {}
-        Takes::Input => put_body(
-            &mut put,
-            "application/json",
-            &input.schema,
-            operation
-                .input
-                .as_ref()
-                .is_some_and(|schema| !is_anything(schema)),
-        ),
+        Takes::Input => {
+            let schema = operation.input.as_ref();
+            let is_required = schema.is_some_and(|schema| !is_anything(schema));
+            let form = schema.and_then(|schema| form(schema, &input));
+            put_body(
+                &mut put,
+                "application/json",
+                &input.schema,
+                form,
+                is_required,
+            );
+        }
         Takes::Property {
             name,
             is_required,
             media_type,
-        } => put_body(&mut put, media_type, &input.property(name), *is_required),
+        } => put_body(
+            &mut put,
+            media_type,
+            &input.property(name),
+            None,
+            *is_required,
+        ),
     }
     put("responses", responses(operation, version, schemas));
     let security = if operation.is_open() {
@@ -173,13 +183,13 @@ fn written(
 }
 
 /// The same operation, called by name: an import passes over it. Its input is flat, so that it has no references.
-fn alias(operation: &Described, by_name: &Route, written: &Value, name: String) -> Value {
+fn alias(operation: &OperationDescriptor, by_name: &Route, written: &Value, name: String) -> Value {
     let mut members = written.as_object().cloned().unwrap_or_default();
     members.shift_remove("parameters");
     members.insert("operationId".to_owned(), name.into());
     let input = Schemas::default().place(operation.input.as_ref(), "input");
     let mut put = |name: &str, value: Value| members.insert(name.to_owned(), value);
-    put_body(&mut put, "application/json", &input.schema, true);
+    put_body(&mut put, "application/json", &input.schema, None, true);
     let mut origin = origin(operation, by_name);
     if let Some(origin) = origin.as_object_mut() {
         origin.insert("alias".to_owned(), true.into());
@@ -207,13 +217,50 @@ fn put_body(
     put: &mut impl FnMut(&str, Value) -> Option<Value>,
     media_type: &str,
     schema: &Value,
+    form: Option<Value>,
     is_required: bool,
 ) {
-    let content = json!({ media_type: { "schema": schema } });
+    let mut content = json!({ media_type: { "schema": schema } });
+    if let (Some(form), Some(content)) = (form, content.as_object_mut()) {
+        content.insert("multipart/form-data".to_owned(), json!({ "schema": form }));
+    }
     put(
         "requestBody",
         json!({ "required": is_required, "content": content }),
     );
+}
+
+/// The schema of an input as a form, where some of its properties are files. JSON comes first, which an import uses.
+fn form(schema: &Value, input: &Placed) -> Option<Value> {
+    let properties = schema.get("properties")?.as_object()?;
+    if !properties.values().any(|each| takes_files(schema, each)) {
+        return None;
+    }
+    let file = |description: Option<&Value>| {
+        let mut file = json!({ "type": "string", "format": "binary" });
+        if let (Some(text), Some(file)) = (description, file.as_object_mut()) {
+            file.insert("description".to_owned(), text.clone());
+        }
+        file
+    };
+    let fields: Map<String, Value> = properties
+        .iter()
+        .map(|(name, each)| {
+            let field = if is_binary(schema, each) {
+                file(each.get("description"))
+            } else if takes_files(schema, each) {
+                json!({ "type": "array", "items": file(None) })
+            } else {
+                input.property(name)
+            };
+            (name.clone(), field)
+        })
+        .collect();
+    let mut form = json!({ "type": "object", "properties": fields });
+    if let (Some(required), Some(form)) = (schema.get("required"), form.as_object_mut()) {
+        form.insert("required".to_owned(), required.clone());
+    }
+    Some(form)
 }
 
 fn parameter(parameter: &Parameter, input: &Placed) -> Value {
@@ -235,7 +282,7 @@ fn parameter(parameter: &Parameter, input: &Placed) -> Value {
     written
 }
 
-fn responses(operation: &Described, version: Version, schemas: &mut Schemas) -> Value {
+fn responses(operation: &OperationDescriptor, version: Version, schemas: &mut Schemas) -> Value {
     let mut responses = Map::new();
     let output_type = operation
         .output
@@ -282,7 +329,7 @@ fn responses(operation: &Described, version: Version, schemas: &mut Schemas) -> 
 }
 
 /// The errors that the operation announces, by status.
-fn declared(operation: &Described, schemas: &mut Schemas) -> Vec<(String, Value)> {
+fn declared(operation: &OperationDescriptor, schemas: &mut Schemas) -> Vec<(String, Value)> {
     let mut by_status: Vec<(u16, Vec<String>, Vec<Value>)> = Vec::new();
     for error in &operation.errors {
         let status = error
@@ -342,7 +389,7 @@ fn event(data: &Value) -> Value {
 }
 
 /// What an import would not know otherwise.
-fn origin(operation: &Described, route: &Route) -> Value {
+fn origin(operation: &OperationDescriptor, route: &Route) -> Value {
     let mut origin = json!({
         "namespace": operation.namespace,
         "name": operation.name,

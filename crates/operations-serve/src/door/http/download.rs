@@ -96,8 +96,8 @@ async fn respond(head: &Parts, download: &Arc<Download>) -> std::io::Result<Resp
     headers.insert(CONTENT_TYPE, media_type(download));
     headers.insert(CONTENT_LENGTH, HeaderValue::from(range.end - range.start));
     if part.is_some() {
-        let place = format!("bytes {}-{}/{}", range.start, range.end - 1, all.end);
-        set(headers, CONTENT_RANGE, &place);
+        let range_text = format!("bytes {}-{}/{}", range.start, range.end - 1, all.end);
+        set(headers, CONTENT_RANGE, &range_text);
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     }
     Ok(response)

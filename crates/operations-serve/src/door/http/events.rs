@@ -1,6 +1,5 @@
 //! A SUBSCRIPTION as `text/event-stream`.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +8,7 @@ use bytes::Bytes;
 use futures::{StreamExt, stream};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
+use operations_core::envelope::ResponseEnvelope;
 use operations_core::error::CallError;
 use operations_core::json::Object;
 use operations_core::registry::Operation;
@@ -21,16 +21,16 @@ use crate::failure::{self, Outcome};
 use crate::options::HttpDoor;
 use crate::service::Shared;
 
-/// How long the first event is waited for before the client is told that its stream is open. What goes wrong until then has
+/// How long the first event is waited for before the client gets the head of its stream. What goes wrong until then has
 /// a status of its own.
 const FIRST_EVENT: Duration = Duration::from_millis(250);
-/// Silence after which a comment is sent: what is in between ends connections on which nothing happens.
+/// Silence after which a comment is sent: proxies close idle connections.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// What is left of a stream, and how it is written.
 struct Writing {
     events: Events,
-    first: Option<Result<String, CallError>>,
+    first: Option<Result<ResponseEnvelope, CallError>>,
     shared: Arc<Shared>,
     wants_envelope: bool,
     operation: Arc<Operation>,
@@ -108,31 +108,26 @@ impl Writing {
             }
         };
         Some(match next {
-            Ok(envelope) => (self.event(&envelope), false),
+            Ok(envelope) => (self.event(envelope), false),
             Err(error) => (self.error(error), true),
         })
     }
 
-    fn event(&mut self, envelope: &str) -> String {
-        let members = Object::read(envelope).ok();
-        let sse = members
-            .as_ref()
-            .and_then(|members| members.object("meta")?.object("sse"));
-        let mut text = String::with_capacity(envelope.len() + 32);
-        if let Some(sse) = &sse {
-            self.push_fields(&mut text, sse);
+    fn event(&mut self, envelope: ResponseEnvelope) -> String {
+        let mut text = String::with_capacity(envelope.text().len() + 32);
+        if let Some(sse) = envelope.meta_members().object("sse") {
+            self.push_fields(&mut text, &sse);
         } else {
             // A client may name any number as its last.
             self.count = self.count.wrapping_add(1);
             push_field(&mut text, "id", &self.count.to_string());
         }
-        let data = if self.wants_envelope {
-            self.shared.calls.headers.in_envelope(envelope)
+        if self.wants_envelope {
+            let envelope = self.shared.calls.headers.in_envelope(envelope);
+            push_field(&mut text, "data", envelope.text());
         } else {
-            let data = members.as_ref().and_then(|members| members.get("data"));
-            Cow::Borrowed(data.unwrap_or_default())
-        };
-        push_field(&mut text, "data", &data);
+            push_field(&mut text, "data", envelope.data().unwrap_or_default());
+        }
         text.push('\n');
         text
     }

@@ -2,10 +2,12 @@
 //! for each. The data comes back as the body.
 
 mod answer;
-mod described;
+mod approvals;
+mod descriptor;
 mod document;
 mod download;
 mod events;
+mod multipart;
 pub mod problem;
 pub(crate) mod request;
 mod route;
@@ -24,7 +26,7 @@ use serde_json::json;
 
 pub(super) use self::answer::secure;
 pub use self::answer::success;
-pub use self::described::Described;
+pub use self::descriptor::OperationDescriptor;
 pub use self::document::{About, Version};
 use self::request::Part;
 pub use self::routes::Routes;
@@ -44,6 +46,9 @@ pub(crate) async fn serve(
 ) -> Answered {
     if let Some(token) = download::token(path) {
         return download::serve(shared, exchange, token).await;
+    }
+    if let Some(id) = approvals::id(path) {
+        return approvals::serve(shared, exchange, id).await;
     }
     let by_name = named(shared, path);
     if let Some(operation) = by_name
@@ -139,7 +144,7 @@ fn not_found(id: &str, nearest: Option<&str>, request_id: &str) -> Response<Body
     problem::of_call(&error, StatusCode::NOT_FOUND, id, request_id)
 }
 
-/// The document, which is for whoever asked.
+/// The document, with what this caller may call.
 fn shown(document: bytes::Bytes) -> Response<Body> {
     let mut response = Response::new(body::full(document));
     let headers = response.headers_mut();
@@ -184,7 +189,7 @@ async fn call(
         metadata: Some(metadata),
         trace,
         via: Some(via),
-        line: None,
+        channel: None,
         takes_files: true,
         // In an envelope it is a text.
         takes_pieces: !wants_envelope,
@@ -198,15 +203,15 @@ async fn call(
         events::stream(shared, door, call, wants_envelope, last_event_id).await
     } else {
         let caller = Arc::clone(&call.caller);
-        match shared.calls.call_in_pieces(call).await {
+        match shared.calls.call(call).await {
             Err(error) => Err(error),
-            Ok((envelope, pieces)) => {
-                let asked = answer::Asked {
+            Ok(done) => {
+                let context = answer::RequestContext {
                     caller: &caller,
                     wants_envelope,
                     request_id: &request_id,
                 };
-                Ok(answer::of(shared, &door.path, (&envelope, pieces), asked).await)
+                Ok(answer::of(shared, &door.path, done, context).await)
             }
         }
     };
@@ -219,7 +224,9 @@ async fn call(
         Outcome::Answer(status) => {
             shared.log_masked(&request_id, &error, door.expose_errors);
             let error = failure::masked(error, door.expose_errors);
-            Ok(problem::of_call(&error, status, &id, &request_id))
+            let requested =
+                approvals::requested(&error, &door.path).filter(|answer| answer.status() == status);
+            Ok(requested.unwrap_or_else(|| problem::of_call(&error, status, &id, &request_id)))
         }
     }
 }

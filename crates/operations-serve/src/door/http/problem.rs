@@ -43,7 +43,8 @@ pub fn of_call(
     {
         response.headers_mut().insert(RETRY_AFTER, wait);
     }
-    if status == StatusCode::FORBIDDEN && error.is(InfrastructureErrorCode::AccessDenied) {
+    let is_denied = error.is(InfrastructureErrorCode::AccessDenied);
+    if status == StatusCode::FORBIDDEN && is_denied && !failure::is_not_approved(error) {
         let missing = challenge::missing_scopes(error.details.as_ref());
         response.extensions_mut().insert(missing);
     }
@@ -122,11 +123,10 @@ pub fn wrong_method_of(allowed: &[Method], request_id: &str) -> Response<Body> {
 /// A part of the input outside the body cannot be read.
 #[must_use]
 pub(super) fn unreadable(id: &str, part: &Unreadable, request_id: &str) -> Response<Body> {
-    let Unreadable { what, property } = part;
+    let Unreadable { what, path } = part;
     let message = format!("The input of operation {id} cannot be read: {what}");
     let mut details = json!({ "operationId": id, "delivery": "none" });
-    if let (Some(property), Some(details)) = (property, details.as_object_mut()) {
-        let path = format!("/{}", property.replace('~', "~0").replace('/', "~1"));
+    if let (Some(path), Some(details)) = (path, details.as_object_mut()) {
         let errors = json!([{ "path": path, "message": what }]);
         details.insert("errors".to_owned(), errors);
     }
@@ -137,7 +137,7 @@ pub(super) fn unreadable(id: &str, part: &Unreadable, request_id: &str) -> Respo
 /// The body is of a type that means nothing here.
 #[must_use]
 pub fn wrong_type(request_id: &str) -> Response<Body> {
-    let message = "The input must be sent as JSON, with Content-Type: application/json";
+    let message = "The input must be sent as JSON, with Content-Type: application/json, or as multipart/form-data";
     refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, message, request_id)
 }
 

@@ -11,15 +11,19 @@ use operations_core::trace;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
+use super::multipart::{self, Refused};
 use super::problem;
 use super::route::Takes;
-use crate::body::{self, Body};
+use crate::body::{self, Body, Unread};
 use crate::service::{Exchange, Shared};
 
 /// The media type of envelopes.
 pub(super) const ENVELOPE: &str = "application/vnd.alkdev.envelope+json";
 
-/// How far an input stands below the outermost value of what carries it to the host.
+/// The member of the metadata that names an approval (`facade/registry/approval-gate.ts`).
+pub(crate) const APPROVAL: &str = "operations/approval";
+
+/// How far an input stands below the outermost value of what carries it to JavaScript.
 pub(crate) const LEVELS_ABOVE_INPUT: usize = 3;
 
 /// Namespace and name in a path.
@@ -67,6 +71,9 @@ pub(crate) fn metadata(headers: &HeaderMap, allowed: &[String]) -> String {
     metadata.insert("headers".to_owned(), Value::Object(shown));
     if let Some(id) = last_event_id(headers) {
         metadata.insert("lastEventId".to_owned(), Value::String(id));
+    }
+    if let Some(id) = headers.get("approval").and_then(|id| id.to_str().ok()) {
+        metadata.insert(APPROVAL.to_owned(), Value::String(id.to_owned()));
     }
     Value::Object(metadata).to_string()
 }
@@ -130,10 +137,10 @@ pub(super) async fn input(
     part: Part,
 ) -> Result<Option<String>, Box<Response<Body>>> {
     match part {
-        Part::Input => body(shared, exchange, id, LEVELS_ABOVE_INPUT).await,
+        Part::Input => body(shared, exchange, id, None).await,
         Part::Members(members, None) => Ok(Some(object(members, None))),
         Part::Members(members, Some(name)) => {
-            let body = body(shared, exchange, id, LEVELS_ABOVE_INPUT + 1).await?;
+            let body = body(shared, exchange, id, Some(&name)).await?;
             let body = body.map(|text| (name, text));
             Ok(Some(object(members, body)))
         }
@@ -161,17 +168,19 @@ fn object(members: Vec<(String, Value)>, last: Option<(String, String)>) -> Stri
     text
 }
 
-/// The body as JSON; nothing if there is none.
+/// The body as JSON; `None` without a body. `property` is what it is to the input, if it is not all of it.
 async fn body(
     shared: &Shared,
     exchange: Exchange,
     id: &str,
-    levels_above: usize,
+    property: Option<&str>,
 ) -> Result<Option<String>, Box<Response<Body>>> {
+    let levels_above = LEVELS_ABOVE_INPUT + usize::from(property.is_some());
     let Exchange {
         head,
         body,
         request_id,
+        held,
         ..
     } = exchange;
     let (most, within) = (
@@ -183,6 +192,25 @@ async fn body(
         .map_err(|why| problem::unread(why, most, &request_id))?;
     if bytes.is_empty() {
         return Ok(None);
+    }
+    if let Some(boundary) = multipart::boundary(&head.headers) {
+        // Whether a page of another site sent it was checked before (`origin_check`).
+        let routes = shared.http.current(shared).await;
+        let root = routes.as_ref().ok().and_then(|routes| routes.input(id));
+        let anything = Value::Bool(true);
+        let root = root.unwrap_or(&anything);
+        let schema = property.map_or(Some(root), |name| root.get("properties")?.get(name));
+        let schemas = (root, schema.unwrap_or(&anything));
+        let object = multipart::object(bytes, boundary, schemas, levels_above, &held).await;
+        return object.map(Some).map_err(|refused| {
+            Box::new(match refused {
+                Refused::Unreadable(part) => {
+                    let part = part.below(property);
+                    problem::unreadable(id, &part, &request_id)
+                }
+                Refused::Exhausted => problem::unread(Unread::Exhausted, most, &request_id),
+            })
+        });
     }
     // A page may send a text without asking; only with this type does its browser ask us first.
     if !is_json(&head.headers) {

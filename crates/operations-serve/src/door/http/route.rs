@@ -11,7 +11,7 @@ use operations_http::message::{Location, RequestPlan, Style};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
-use super::described::Described;
+use super::descriptor::OperationDescriptor;
 use super::text::{self, Scalar};
 
 /// What may stand in a path as it is (RFC 3986).
@@ -21,7 +21,7 @@ const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'_')
     .remove(b'~');
 
-/// Whether a header may hold what a client shows to us, or to what is in between, and to nobody else. A document must not be
+/// Whether a header may hold what a client shows to us, or to what is in between, and to no one else. A document must not be
 /// able to have it sent on by declaring it as a parameter.
 fn may_be_a_credential(name: &str) -> bool {
     const PARTS: [&str; 13] = [
@@ -43,8 +43,9 @@ fn may_be_a_credential(name: &str) -> bool {
 }
 
 /// Headers that mean something to the server itself, or to what is in between.
-const OWN_HEADERS: [&str; 16] = [
+const OWN_HEADERS: [&str; 17] = [
     "accept",
+    "approval",
     "authorization",
     "connection",
     "content-length",
@@ -106,8 +107,26 @@ pub(super) enum Segment {
 pub(super) struct Unreadable {
     /// Which, and why.
     pub(super) what: String,
-    /// The property of the input, where that is known.
-    pub(super) property: Option<String>,
+    /// The JSON pointer to it in the input, where that is known.
+    pub(super) path: Option<String>,
+}
+
+impl Unreadable {
+    /// About a property.
+    pub(super) fn of(property: &str, what: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            path: Some(format!("/{}", escape(property))),
+        }
+    }
+
+    /// The same where what was read is a property of the input.
+    pub(super) fn below(mut self, property: Option<&str>) -> Self {
+        if let (Some(property), Some(path)) = (property, &self.path) {
+            self.path = Some(format!("/{}{path}", escape(property)));
+        }
+        self
+    }
 }
 
 /// A part of the input that stands outside the body.
@@ -119,15 +138,15 @@ pub(super) struct Parameter {
     pub(super) property: String,
     pub(super) location: Location,
     pub(super) scalar: Scalar,
-    /// Nothing for a single value. Of a list, whether its elements are repeated, or stand in one text with commas.
+    /// `None` for a single value. Of a list, whether its elements are repeated, or stand in one text with commas.
     pub(super) is_repeated: Option<bool>,
     pub(super) is_required: bool,
 }
 
 impl Route {
     /// `POST <namespace>/<name>`, which every operation has.
-    pub(super) fn plain(operation: &Described) -> Self {
-        let Described {
+    pub(super) fn plain(operation: &OperationDescriptor) -> Self {
+        let OperationDescriptor {
             namespace, name, ..
         } = operation;
         let segment = |text| utf8_percent_encode(text, SEGMENT);
@@ -143,7 +162,7 @@ impl Route {
     }
 
     /// With query parameters, if the operation is a QUERY whose input is flat.
-    pub(super) fn flat(operation: &Described) -> Option<Self> {
+    pub(super) fn flat(operation: &OperationDescriptor) -> Option<Self> {
         if operation.operation_type != OperationType::Query {
             return None;
         }
@@ -170,7 +189,7 @@ impl Route {
     }
 
     /// As it was imported, if every part of its input can be read back.
-    pub(super) fn imported(operation: &Described) -> Option<Self> {
+    pub(super) fn imported(operation: &OperationDescriptor) -> Option<Self> {
         let plan = operation.request.as_ref()?;
         let schema = operation.input.as_ref()?;
         let method = Method::from_bytes(plan.method.as_bytes()).ok()?;
@@ -194,7 +213,8 @@ impl Route {
             None => Takes::Nothing,
             Some(body) => Takes::Property {
                 name: Some(&body.input)
-                    .filter(|_| body.notation() == "json" && method != Method::GET)?
+                    .filter(|_| ["json", "parts"].contains(&body.notation()))
+                    .filter(|_| method != Method::GET)?
                     .clone(),
                 is_required: body.required,
                 media_type: body.media_type.clone(),
@@ -210,7 +230,7 @@ impl Route {
         })
     }
 
-    /// What tells its path apart from others: names of variables do not.
+    /// What makes its path unique: names of variables do not.
     pub(super) fn shape(&self) -> String {
         let mut shape = String::new();
         for segment in &self.segments {
@@ -301,7 +321,7 @@ impl Route {
         Ok(members)
     }
 
-    /// What nobody has declared is handed on as text: the schema says whether it may be there.
+    /// What is not declared is handed on as text: the schema says whether it may be there.
     fn undeclared(
         &self,
         pairs: &[(String, &str)],
@@ -340,10 +360,7 @@ impl Parameter {
         };
         let read = |text: &str| {
             let read = self.scalar.read(&decoded(text)?);
-            read.map_err(|what| Unreadable {
-                what,
-                property: Some(self.property.clone()),
-            })
+            read.map_err(|what| Unreadable::of(&self.property, what))
         };
         let Some(first) = raw.first() else {
             return Ok(None);
@@ -352,12 +369,9 @@ impl Parameter {
             None if raw.len() == 1 => read(first)?,
             None => {
                 let (name, count) = (&self.name, raw.len());
-                return Err(Unreadable {
-                    what: format!(
-                        "the parameter {name:?} is there {count} times, and takes one value"
-                    ),
-                    property: Some(self.property.clone()),
-                });
+                let what =
+                    format!("the parameter {name:?} is there {count} times, and takes one value");
+                return Err(Unreadable::of(&self.property, what));
             }
             Some(true) => Value::Array(
                 raw.iter()
@@ -381,10 +395,15 @@ fn decoded(text: &str) -> Result<String, Unreadable> {
         .map_err(|_| not_text(text))
 }
 
+/// A name as a part of a JSON Pointer.
+fn escape(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
 fn not_text(what: &str) -> Unreadable {
     Unreadable {
         what: format!("{what:?} is not UTF-8"),
-        property: None,
+        path: None,
     }
 }
 
@@ -427,7 +446,7 @@ fn imported_parameter(
 
 /// What texts for an imported parameter are read as, and whether it is a list. It is written as text again, so that a text will
 /// do wherever one is allowed.
-fn readable(root: &Value, schema: &Value) -> Option<(Scalar, bool)> {
+pub(super) fn readable(root: &Value, schema: &Value) -> Option<(Scalar, bool)> {
     let schema = resolved(root, schema)?;
     let types: Vec<&str> = match schema.get("type") {
         Some(Value::String(name)) => vec![name],
@@ -468,7 +487,7 @@ fn readable(root: &Value, schema: &Value) -> Option<(Scalar, bool)> {
 }
 
 /// The schema behind references within another.
-fn resolved<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
+pub(super) fn resolved<'s>(root: &'s Value, schema: &'s Value) -> Option<&'s Value> {
     let mut schema = schema;
     for _ in 0..16 {
         let Some(reference) = schema.get("$ref") else {

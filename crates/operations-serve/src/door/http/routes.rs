@@ -10,12 +10,12 @@ use operations_core::error::CallError;
 use operations_core::lock::locked;
 use serde_json::Value;
 
-use super::described::Described;
+use super::descriptor::OperationDescriptor;
 use super::document::{self, About};
 use super::route::Route;
-use crate::described;
+use crate::description_cache;
 
-/// Documents that are kept for callers who may call different things.
+/// Cached documents, for callers with different rights.
 const KEPT_DOCUMENTS: usize = 16;
 /// Where the document is, below the door.
 pub(super) const DOCUMENT: &str = "/openapi.json";
@@ -24,7 +24,7 @@ pub(super) const DOCUMENT: &str = "/openapi.json";
 #[derive(Debug)]
 pub struct Routes {
     revision: u64,
-    operations: Vec<Described>,
+    operations: Vec<OperationDescriptor>,
     /// One for each operation.
     ways: Vec<Route>,
     /// By the number of segments; those with fewer variables, and with later ones, first.
@@ -36,7 +36,7 @@ pub struct Routes {
 #[derive(Debug)]
 pub(super) enum Found<'r, 'p> {
     /// This one, of this operation, with the raw values of its variables.
-    Route(&'r Described, &'r Route, Vec<(&'r str, &'p str)>),
+    Route(&'r OperationDescriptor, &'r Route, Vec<(&'r str, &'p str)>),
     /// Only other methods are known here.
     OtherMethods(Vec<Method>),
     /// None.
@@ -49,7 +49,7 @@ impl Routes {
     /// `POST <namespace>/<name>` is its operation's. Of imported ones that want the same place, the first gets it, and the
     /// others are called by name; so are those whose path differs from another in the names of its variables only.
     #[must_use]
-    pub fn new(operations: Vec<Described>, revision: u64) -> Self {
+    pub fn new(operations: Vec<OperationDescriptor>, revision: u64) -> Self {
         let mut taken: HashSet<(Method, String)> = HashSet::new();
         let mut spelling: HashMap<String, String> = HashMap::new();
         let by_name: Vec<Route> = operations
@@ -109,7 +109,7 @@ impl Routes {
         }
     }
 
-    /// The operations that somebody may call, as far as that can be told here.
+    /// The operations that a caller may call, as far as the rules can be checked here.
     pub(crate) fn ids_for(
         &self,
         identity: Option<&Identity>,
@@ -117,9 +117,15 @@ impl Routes {
     ) -> Vec<String> {
         let shown = self.operations.iter().filter(|each| each.is_for(identity));
         shown
-            .map(Described::id)
+            .map(OperationDescriptor::id)
             .filter(|id| is_served(id))
             .collect()
+    }
+
+    /// The schema of an operation's input.
+    pub(super) fn input(&self, id: &str) -> Option<&Value> {
+        let operation = self.operations.iter().find(|each| each.id() == id)?;
+        operation.input.as_ref()
     }
 
     /// The route for a path below the door.
@@ -158,14 +164,18 @@ impl Routes {
     }
 
     /// All operations, each with its method and its path below the door.
-    pub(crate) fn operations(&self) -> impl Iterator<Item = (&Described, &Method, &str)> {
+    pub(crate) fn operations(&self) -> impl Iterator<Item = (&OperationDescriptor, &Method, &str)> {
         let all = self.operations.iter().zip(&self.ways);
         all.map(|(operation, way)| (operation, &way.method, way.path.as_str()))
     }
 
     /// The document about those operations that are shown.
     #[must_use]
-    pub fn document(&self, about: &About, is_shown: impl Fn(&Described) -> bool) -> Value {
+    pub fn document(
+        &self,
+        about: &About,
+        is_shown: impl Fn(&OperationDescriptor) -> bool,
+    ) -> Value {
         let operations = self.operations.iter().zip(&self.ways);
         document::of(
             operations.filter(|(operation, _)| is_shown(operation)),
@@ -202,11 +212,11 @@ impl Routes {
     }
 }
 
-impl described::Described for Routes {
-    const QUESTION: &'static str = r#"{"describe":"http"}"#;
+impl description_cache::FromDescription for Routes {
+    const REQUEST: &'static str = r#"{"describe":"http"}"#;
 
     fn read(text: &str, revision: u64) -> Result<Self, CallError> {
-        Described::read_all(text).map(|operations| Self::new(operations, revision))
+        OperationDescriptor::read_all(text).map(|operations| Self::new(operations, revision))
     }
 
     fn revision(&self) -> u64 {

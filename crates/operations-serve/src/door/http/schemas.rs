@@ -26,7 +26,7 @@ const MAPS: [&str; 5] = [
     "definitions",
     "dependentSchemas",
 ];
-/// Keywords that tell where a schema is, which changes.
+/// Keywords that say where a schema is, which changes.
 const PLACES: [&str; 5] = [
     "$id",
     "$schema",
@@ -78,7 +78,7 @@ impl Schemas {
             };
         };
         let mut known = Known::default();
-        known.look(schema, &mut String::new(), "", 0);
+        known.collect(schema, &mut String::new(), "", 0);
         if !known.has_references {
             return Placed {
                 schema: known.moved(schema, "", &mut String::new(), "", 0),
@@ -118,13 +118,13 @@ struct Known {
 
 impl Known {
     /// `base` is the place of the nearest schema with an id.
-    fn look(&mut self, schema: &Value, at: &mut String, base: &str, depth: usize) {
+    fn collect(&mut self, schema: &Value, at: &mut String, base: &str, depth: usize) {
         if depth > DEEPEST {
             return;
         }
         let Value::Object(members) = schema else {
             return each(schema, at, |value, at| {
-                self.look(value, at, base, depth + 1);
+                self.collect(value, at, base, depth + 1);
             });
         };
         let word = |name: &str| members.get(name).and_then(Value::as_str);
@@ -151,10 +151,10 @@ impl Known {
             within(at, name, |at| {
                 if MAPS.contains(&name.as_str()) {
                     each(value, at, |value, at| {
-                        self.look(value, at, &base, depth + 1);
+                        self.collect(value, at, &base, depth + 1);
                     });
                 } else {
-                    self.look(value, at, &base, depth + 1);
+                    self.collect(value, at, &base, depth + 1);
                 }
             });
         }

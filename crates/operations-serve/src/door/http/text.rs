@@ -31,7 +31,7 @@ impl Scalar {
         Ok(read.unwrap_or_else(|| text.into()))
     }
 
-    /// What all texts for a schema are read as; nothing where that depends.
+    /// What all texts for a schema are read as; `None` where that depends.
     pub(super) fn of(schema: &Value) -> Option<Self> {
         let schema = schema.as_object()?;
         if let Some(types) = schema.get("type") {
@@ -81,7 +81,7 @@ fn number(text: &str) -> Option<Value> {
     is_number.then(|| serde_json::from_str(text).unwrap_or_else(|_| 0.into()))
 }
 
-/// The properties of an object whose values can all be told from texts, and the schema's other keywords.
+/// The properties of an object whose values can all be parsed from text, and the schema's other keywords.
 pub(super) fn flat(schema: &Value) -> Option<&Map<String, Value>> {
     /// What else an object may say and still be nothing but its properties.
     const KNOWN: [&str; 12] = [
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_flat_if_its_values_can_be_told_from_texts() {
+    fn an_object_is_flat_if_its_values_can_be_parsed_from_text() {
         let of = |properties: Value| json!({ "type": "object", "properties": properties });
         for schema in [
             of(json!({})),

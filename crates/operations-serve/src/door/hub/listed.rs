@@ -1,10 +1,10 @@
-//! What is served, as peers are told of it: whole specs, without the rules who may call them.
+//! What is served, as peers see it: whole specs, without the access rules.
 
 use operations_core::access::Identity;
 use operations_core::error::CallError;
 use operations_core::listed::Listed;
 
-use crate::described::Described;
+use crate::description_cache::FromDescription;
 
 /// The operations of a registry, at one time.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub(super) struct List {
 }
 
 impl List {
-    /// Those that somebody may call, each as JSON.
+    /// Those that a caller may call, each as JSON.
     pub(super) fn shown_to(
         &self,
         identity: Option<&Identity>,
@@ -24,7 +24,7 @@ impl List {
         shown.map(|listed| listed.spec.to_string()).collect()
     }
 
-    /// The ids of those that somebody may call.
+    /// The ids of those that a caller may call.
     pub(super) fn ids_for(
         &self,
         identity: Option<&Identity>,
@@ -45,8 +45,8 @@ impl List {
     }
 }
 
-impl Described for List {
-    const QUESTION: &'static str = r#"{"describe":"hub"}"#;
+impl FromDescription for List {
+    const REQUEST: &'static str = r#"{"describe":"hub"}"#;
 
     fn read(text: &str, revision: u64) -> Result<Self, CallError> {
         Ok(Self {

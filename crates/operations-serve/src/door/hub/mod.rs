@@ -1,4 +1,4 @@
-//! The call protocol over WebSocket: whoever connects may call operations, and may offer some of their own.
+//! The call protocol over WebSocket: a peer that connects may call operations, and may offer some of its own.
 //!
 //! `upgrade` makes a connection of a request, `spoke` does what the other end wants done, `listed` keeps what it may see.
 
@@ -29,7 +29,7 @@ use uuid::Uuid;
 
 use super::http::problem;
 use crate::body::Body;
-use crate::described::Kept;
+use crate::description_cache::Cached;
 use crate::identity::identity_deadline;
 use crate::options::HubDoor;
 use crate::service::{Exchange, Shared};
@@ -46,7 +46,7 @@ pub struct State {
     tasks: TaskTracker,
     /// Nothing is waited for.
     kill: CancellationToken,
-    listed: Kept<listed::List>,
+    listed: Cached<listed::List>,
     /// Room for what they offer.
     offer_bytes: Arc<Semaphore>,
 }
@@ -57,7 +57,7 @@ impl Default for State {
             spokes: RwLock::default(),
             tasks: TaskTracker::new(),
             kill: CancellationToken::new(),
-            listed: Kept::default(),
+            listed: Cached::default(),
             offer_bytes: offer_bytes(),
         }
     }
@@ -116,6 +116,7 @@ pub(crate) fn serve(
     let settings = Settings {
         max_frame_bytes: door.max_frame_bytes,
         heartbeat: door.heartbeat,
+        message_time: shared.options.request_timeout,
         max_calls: door.max_calls,
         max_operations: door.max_operations,
         offer_time: OFFER_TIME,
@@ -136,7 +137,7 @@ pub(crate) fn serve(
         };
         let _counted = shared.stats.connection();
         let config = Some(settings.websocket());
-        let socket = Metered::new(TokioIo::new(upgraded));
+        let socket = Metered::of_server(TokioIo::new(upgraded), Arc::clone(&bytes), &settings);
         let socket = WebSocketStream::from_raw_socket(socket, Role::Server, config).await;
         let id: Arc<str> = Uuid::new_v4().to_string().into();
         let shown = if name.is_empty() { &*id } else { &*name };
@@ -162,8 +163,8 @@ pub(crate) fn serve(
         let session = Session::new(Arc::clone(&peer), serving, settings, closing);
         writing(&shared.hub.spokes).insert(Arc::clone(&id), Arc::clone(&spoke));
         shared
-            .host
-            .announce(&json!({ "joined": spoke.to_json() }).to_string());
+            .js
+            .notify(&json!({ "joined": spoke.to_json() }).to_string());
         let closed = async {
             tokio::select! {
                 () = spoke.closed.cancelled() => "the hub has closed it",
@@ -182,19 +183,17 @@ pub(crate) fn serve(
         writing(&shared.hub.spokes).shift_remove(&id);
         peer.lost(&end.why);
         let left = json!({ "left": { "id": &*id, "reason": end.why } });
-        shared.host.announce(&left.to_string());
+        shared.js.notify(&left.to_string());
     });
     switching
 }
 
-/// Returns when the host, asked again at `maxAge`, does not give the identity that the connection was made with.
+/// Returns when JavaScript, asked again at `maxAge`, does not give the identity that the connection was made with.
 async fn identity_lost(shared: &Arc<Shared>, head: &Parts, spoke: &Spoke) {
     let mut until = spoke.caller.until;
     while let Some(at) = until {
         sleep(clock::until(at).max(CHECK_EVERY)).await;
-        let found = shared
-            .identities
-            .of(head, &shared.host, identity_deadline());
+        let found = shared.identities.of(head, &shared.js, identity_deadline());
         match found.await {
             Ok(found) if found.identity == spoke.caller.identity => until = found.until,
             // A check that fails is no reason to go on believing.

@@ -1,4 +1,4 @@
-//! Somebody who is connected, and what is done for them.
+//! A connected peer, and what is done for it.
 
 use std::collections::HashSet;
 use std::sync::{Arc, RwLock};
@@ -13,30 +13,30 @@ use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::lock::{reading, writing};
 use operations_core::log::Level;
 use operations_core::nearest::nearest_id;
-use operations_websocket::{Answered, Incoming, Peer, Serving, loss};
+use operations_websocket::{Answered, Incoming, Peer, Serving, errors};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::calls_from_peer;
 use crate::failure;
-use crate::host::Wanted;
 use crate::identity::Caller;
-use crate::peer_calls;
+use crate::js_bridge::Expect;
 use crate::service::Shared;
 
-/// Whoever has this scope may call on behalf of others.
+/// A caller with this scope may call on behalf of others.
 const IMPERSONATE: &str = "hub:impersonate";
 
 /// What a spoke may say about one operation.
 const OPERATION_BYTES: usize = 1024 * 1024;
 
-/// Somebody who is connected.
+/// A connected peer.
 #[derive(Debug)]
 pub struct Spoke {
-    /// How they are told apart.
+    /// Its id among the connected peers.
     pub id: Arc<str>,
-    /// How they call themselves; nothing where they do not.
+    /// How they call themselves; `None` where they do not.
     pub name: String,
     /// Who they are.
     pub caller: Arc<Caller>,
@@ -46,7 +46,7 @@ pub struct Spoke {
     pub since: f64,
     /// To call them.
     pub peer: Arc<Peer>,
-    /// Cancelled when the host wants the connection closed.
+    /// Cancelled when JavaScript wants the connection closed.
     pub closed: CancellationToken,
     /// The ids under which their operations are registered here.
     pub(super) registered: RwLock<HashSet<String>>,
@@ -56,7 +56,7 @@ pub struct Spoke {
 pub(super) struct Serves {
     pub(super) shared: Arc<Shared>,
     pub(super) spoke: Arc<Spoke>,
-    /// Somebody decides which operations of spokes are taken.
+    /// A JavaScript function decides which operations of spokes are accepted.
     pub(super) has_accept: bool,
     /// Whether callers read the messages of exceptions.
     pub(super) exposes_errors: bool,
@@ -78,18 +78,19 @@ impl Serving for Serves {
                 .timeout
                 .map(|timeout| (clock::now() + timeout.as_secs_f64() * 1_000.0).ceil());
             let request_id = incoming.request_id.clone();
-            let done = peer_calls::call(&shared.calls, operation, incoming, caller, deadline).await;
-            let tell = move |error: CallError| {
+            let done =
+                calls_from_peer::call(&shared.calls, operation, incoming, caller, deadline).await;
+            let shown = move |error: CallError| {
                 shared.log_masked(&request_id, &error, exposes);
                 failure::masked(error, exposes)
             };
             match done {
                 Ok(Answered::Many(events)) => {
-                    let events = events.map(move |event| event.map_err(&tell));
+                    let events = events.map(move |event| event.map_err(&shown));
                     Ok(Answered::Many(events.boxed()))
                 }
                 Ok(one) => Ok(one),
-                Err(error) => Err(tell(error)),
+                Err(error) => Err(shown(error)),
             }
         }
         .boxed()
@@ -126,8 +127,8 @@ impl Serving for Serves {
             };
             let answers =
                 shared
-                    .host
-                    .ask(&id, "an offer of operations", Wanted::One, None, question)?;
+                    .js
+                    .request(&id, "an offer of operations", Expect::One, None, question)?;
             let answer = answers.first().await?;
             let ids = serde_json::from_str::<Value>(&answer)
                 .ok()
@@ -140,7 +141,7 @@ impl Serving for Serves {
 
     fn changed(&self) {
         let news = json!({ "changed": &*self.spoke.id });
-        self.shared.host.announce(&news.to_string());
+        self.shared.js.notify(&news.to_string());
     }
 
     fn changes(&self) -> BoxStream<'static, ()> {
@@ -154,11 +155,11 @@ impl Serving for Serves {
 }
 
 impl Shared {
-    /// The operations of an offer as a list of texts, so that the host can read them one by one. It reads each in one go, so those
+    /// The operations of an offer as a list of texts, so that JavaScript can read them one by one. It reads each in one go, so those
     /// that are too long are left out.
     fn readable(&self, spoke: &Spoke, operations: &str) -> Result<String, CallError> {
         let all: Vec<&RawValue> = serde_json::from_str(operations)
-            .map_err(|error| CallError::invalid(format!("The offer is no list: {error}")))?;
+            .map_err(|error| CallError::invalid(format!("The offer is not a list: {error}")))?;
         let texts = all.iter().map(|operation| operation.get());
         let texts: Vec<&str> = texts.filter(|text| text.len() <= OPERATION_BYTES).collect();
         let too_long = all.len() - texts.len();
@@ -182,11 +183,11 @@ async fn not_found(shared: &Arc<Shared>, id: &str, caller: &Caller) -> CallError
         Err(_) => Vec::new(),
     };
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    loss::not_found(id, "hub", nearest_id(id, &known))
+    errors::not_found(id, "hub", nearest_id(id, &known))
 }
 
 impl Spoke {
-    /// On whose behalf a call is made. Nobody speaks for others unless they were given that right.
+    /// On whose behalf a call is made. That needs the scope for it.
     fn speaks_as(&self, incoming: &Incoming) -> Result<Arc<Caller>, CallError> {
         let Some(text) = &incoming.identity else {
             return Ok(Arc::clone(&self.caller));

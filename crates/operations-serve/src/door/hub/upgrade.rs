@@ -17,7 +17,7 @@ use crate::door::http::problem;
 
 /// A page cannot send headers with a WebSocket, but it can name protocols: one that begins like this holds its token.
 const TOKEN_PROTOCOL: &str = "operations.bearer.";
-/// Of the name of a spoke, this many characters are told.
+/// A spoke's name is cut to this many characters in what is shown.
 const LONGEST_NAME: usize = 128;
 /// How long what a spoke shows to be known again may be.
 const INSTANCE_LENGTH: std::ops::RangeInclusive<usize> = 16..=128;
@@ -46,7 +46,7 @@ pub(crate) fn show_token(headers: &mut HeaderMap) {
     }
 }
 
-/// The answer to a request for a WebSocket; what is wrong with it, where it is none.
+/// The answer to a request for a WebSocket; what is wrong with it, if it is not one.
 pub(super) fn answer(head: &Parts) -> Result<Response<Body>, &'static str> {
     let headers = &head.headers;
     let has = |name: &HeaderName, word: &str| {
@@ -61,9 +61,9 @@ pub(super) fn answer(head: &Parts) -> Result<Response<Body>, &'static str> {
     let key = headers
         .get(SEC_WEBSOCKET_KEY)
         .filter(|key| key.len() == 24)
-        .ok_or("The header Sec-WebSocket-Key is missing, or is no key")?;
+        .ok_or("The header Sec-WebSocket-Key is missing or invalid")?;
     let accept = HeaderValue::try_from(derive_accept_key(key.as_bytes()))
-        .map_err(|_| "The header Sec-WebSocket-Key is no key")?;
+        .map_err(|_| "The header Sec-WebSocket-Key is invalid")?;
     let mut response = Response::new(body::full(""));
     *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     let answered = response.headers_mut();
@@ -88,7 +88,7 @@ pub(super) fn required(why: &str, request_id: &str) -> Response<Body> {
     response
 }
 
-/// What a spoke shows to be known again; nothing where it shows nothing that could not be guessed.
+/// What a spoke shows to be known again; `None` where it shows nothing that could not be guessed.
 pub(super) fn instance_of(headers: &HeaderMap) -> Option<String> {
     let shown = headers.get(INSTANCE)?.to_str().ok()?;
     (INSTANCE_LENGTH.contains(&shown.len())).then(|| shown.to_owned())
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_for_a_websocket_is_told_so() {
+    fn what_is_no_request_for_a_websocket_is_refused() {
         for name in [
             "upgrade",
             "connection",
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_shows_its_token_as_a_protocol_and_it_is_not_told_back() {
+    fn a_page_shows_its_token_as_a_protocol_and_it_is_not_echoed() {
         let shown = HeaderValue::from_static("operations.v1, operations.bearer.abc");
         let mut head = head(|headers| drop(headers.insert(SEC_WEBSOCKET_PROTOCOL, shown)));
         show_token(&mut head.headers);

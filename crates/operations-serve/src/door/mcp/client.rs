@@ -4,16 +4,16 @@ use http::StatusCode;
 use operations_core::json::Object;
 use serde_json::{Map, Value, json};
 
-use super::generation::{CAPABILITIES_KEY, Generation};
-use super::level::Level;
+use super::logging::Level;
 use super::message::Refusal;
+use super::protocol_version::{CAPABILITIES_KEY, ProtocolVersion};
 use super::tasks::EXTENSION;
 
 /// The client cannot do what the request needs.
 const MISSING_CAPABILITY: i64 = -32021;
 const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 
-/// What a client can be asked.
+/// The requests that a client supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -44,7 +44,7 @@ impl Abilities {
         }
     }
 
-    /// What a client of the newer generation says in each request.
+    /// What a client of the stateless protocol says in each request.
     pub(super) fn of_request(params: &Object<'_>) -> Self {
         let meta = params.object("_meta");
         Self::read(meta.and_then(|meta| meta.object(CAPABILITIES_KEY)).as_ref())
@@ -74,11 +74,11 @@ impl Abilities {
     }
 
     pub(super) fn any(self) -> bool {
-        self.questions().iter().any(|(_, is_able)| *is_able)
+        self.request_kinds().iter().any(|(_, is_able)| *is_able)
     }
 
-    /// What handlers call the questions that it can be asked, and whether it can.
-    pub(super) fn questions(self) -> [(&'static str, bool); 3] {
+    /// The kinds of requests by the handlers' names for them, and whether the client supports them.
+    pub(super) fn request_kinds(self) -> [(&'static str, bool); 3] {
         [
             ("elicit", self.elicitation),
             ("sample", self.sampling),
@@ -86,8 +86,8 @@ impl Abilities {
         ]
     }
 
-    /// Why a request is refused that needs more than the client can do; nothing where it can.
-    pub(super) fn lacks(self, needed: &[String], generation: Generation) -> Option<Refusal> {
+    /// Why a request is refused that needs more than the client can do; `None` where it can.
+    pub(super) fn lacks(self, needed: &[String], protocol: ProtocolVersion) -> Option<Refusal> {
         let lacking: Vec<&str> = needed
             .iter()
             .map(String::as_str)
@@ -106,21 +106,21 @@ impl Abilities {
             .iter()
             .map(|name| ((*name).to_owned(), json!({})))
             .collect();
-        Some(missing(&message, &Value::Object(required), generation))
+        Some(missing(&message, &Value::Object(required), protocol))
     }
 }
 
 /// Why a request is refused whose client cannot do what it needs: `required` is what the client should have declared.
-pub(super) fn missing(message: &str, required: &Value, generation: Generation) -> Refusal {
+pub(super) fn missing(message: &str, required: &Value, protocol: ProtocolVersion) -> Refusal {
     let refusal = Refusal::new(MISSING_CAPABILITY, message)
         .with_data(json!({ "requiredCapabilities": required }));
-    match generation {
-        Generation::Stateless => refusal.with_status(StatusCode::BAD_REQUEST),
-        Generation::Handshake => refusal,
+    match protocol {
+        ProtocolVersion::Stateless => refusal.with_status(StatusCode::BAD_REQUEST),
+        ProtocolVersion::Handshake => refusal,
     }
 }
 
-/// The log lines that a client of the newer generation wants to see of this request.
+/// The log lines that a client of the stateless protocol wants to see of this request.
 pub(super) fn level_of_request(params: &Object<'_>) -> Option<Level> {
     let meta = params.object("_meta")?;
     Level::read(&meta.string(LEVEL_KEY)?)
@@ -146,7 +146,7 @@ mod tests {
         let needed = ["sampling".to_owned(), "elicitation".to_owned()];
         let able = Abilities::of_letters("e");
         let refusal = able
-            .lacks(&needed, Generation::Stateless)
+            .lacks(&needed, ProtocolVersion::Stateless)
             .expect("a refusal");
         assert_eq!(refusal.code, MISSING_CAPABILITY);
         assert_eq!(
@@ -155,6 +155,6 @@ mod tests {
         );
         assert_eq!(refusal.status, StatusCode::BAD_REQUEST);
         let able = Abilities::of_letters("es");
-        assert_eq!(able.lacks(&needed, Generation::Handshake), None);
+        assert_eq!(able.lacks(&needed, ProtocolVersion::Handshake), None);
     }
 }

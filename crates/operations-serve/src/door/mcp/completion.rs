@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::catalog::{Catalog, Source};
 use super::message::{INVALID_PARAMS, Refusal};
-use super::request::Asked;
+use super::request::RequestContext;
 use crate::service::Shared;
 
 /// The most that one answer may have.
@@ -15,7 +15,7 @@ const MOST: usize = 100;
 pub(super) async fn complete(
     shared: &Shared,
     catalog: &Catalog,
-    asked: &Asked,
+    context: &RequestContext,
     params: &Object<'_>,
 ) -> Result<Bytes, Refusal> {
     let wrong = |message: &str| Refusal::new(INVALID_PARAMS, message);
@@ -43,7 +43,7 @@ pub(super) async fn complete(
         }
         _ => return Err(wrong("\"ref\" must be of type ref/prompt or ref/resource")),
     };
-    let identity = asked.caller.identity.as_ref();
+    let identity = context.caller.identity.as_ref();
     let found = found.filter(|(listed, _)| {
         listed.is_for(identity) && shared.calls.operation(&listed.id).is_some()
     });
@@ -58,21 +58,21 @@ pub(super) async fn complete(
             words.into_iter().filter(fits).collect()
         }
         Some(Source::Operation(id)) => {
-            let context = params.object("context").unwrap_or_default();
-            let others = context.get("arguments").unwrap_or("{}");
-            ask(shared, asked, &id, &name, &begun, others).await
+            let completion_context = params.object("context").unwrap_or_default();
+            let others = completion_context.get("arguments").unwrap_or("{}");
+            ask(shared, context, &id, &name, &begun, others).await
         }
     };
     let total = words.len();
     let values: Vec<String> = words.into_iter().take(MOST).collect();
     let completion = json!({ "values": values, "total": total, "hasMore": total > MOST });
-    Ok(format!(r#"{{"completion":{completion}{}}}"#, asked.about()).into())
+    Ok(format!(r#"{{"completion":{completion}{}}}"#, context.about()).into())
 }
 
 /// What an operation says. Whatever goes wrong, there are no suggestions.
 async fn ask(
     shared: &Shared,
-    asked: &Asked,
+    context: &RequestContext,
     id: &str,
     name: &str,
     begun: &str,
@@ -83,15 +83,13 @@ async fn ask(
     };
     let others: Map<String, Value> = serde_json::from_str(others).unwrap_or_default();
     let input = json!({ "argument": name, "value": begun, "arguments": others });
-    let new = asked.call(&operation, Some(input.to_string()));
+    let new = context.call(&operation, Some(input.to_string()));
     let envelope = match shared.calls.call(new).await {
-        Ok(envelope) => envelope,
+        Ok(done) => done.envelope,
         Err(error) => {
-            shared.log_failure(&asked.request_id, &error);
+            shared.log_failure(&context.request_id, &error);
             return Vec::new();
         }
     };
-    let members = Object::read(&envelope).unwrap_or_default();
-    let data = members.get("data").unwrap_or("[]");
-    serde_json::from_str(data).unwrap_or_default()
+    serde_json::from_str(envelope.data().unwrap_or("[]")).unwrap_or_default()
 }

@@ -1,5 +1,6 @@
-//! Answers that come bit by bit: what is said before the result of a call, and announcements.
+//! Answers that come bit by bit: messages before the result of a call, and notifications.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -7,51 +8,56 @@ use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Response};
+use operations_core::byte_budget::Share;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::changes::{Audience, Watcher};
 use super::message;
+use super::notifications::{Audience, Watcher};
 use super::request::Reply;
-use super::{plain_answer, reply_text};
+use super::{bounded, plain_answer, reply_text};
 use crate::body::{self, Body};
-use crate::limits::Place;
+use crate::limits::Permit;
 use crate::service::Answered;
 
-/// Silence after which a comment is sent: what is in between ends connections on which nothing happens.
+/// Silence after which a comment is sent: proxies close idle connections.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// What is left of a call whose client is told something before its end.
-struct Telling {
+/// What is left of a call whose client gets messages before its result.
+struct StreamedCall {
     id: String,
     first: Option<String>,
     messages: mpsc::Receiver<String>,
     work: BoxFuture<'static, Reply>,
+    /// The budget share that counts its client's streams.
+    share: Arc<Share>,
 }
 
-/// A call whose client may be told something before its end. As long as there is nothing to tell, it is answered like any
+/// A call whose client may get messages before its result. As long as there are none, it is answered like any
 /// other.
-pub(super) async fn telling(
+pub(super) async fn streamed_call(
     id: &str,
     mut work: BoxFuture<'static, Reply>,
     mut messages: mpsc::Receiver<String>,
+    share: Arc<Share>,
 ) -> Answered {
     let first = tokio::select! {
         biased;
         Some(message) = messages.recv() => Some(message),
         reply = &mut work => match messages.try_recv() {
-            // It was said at the very end.
+            // A message was sent just before the end.
             Ok(first) => return Ok(event_stream(last_words(id, first, messages, reply))),
             Err(_) => return plain_answer(id, reply),
         },
         () = sleep(KEEP_ALIVE) => None,
     };
-    let state = Telling {
+    let state = StreamedCall {
         id: id.to_owned(),
         first,
         messages,
         work,
+        share,
     };
     let pieces = stream::unfold(Some(state), |state| async move {
         let mut state = state?;
@@ -62,6 +68,7 @@ pub(super) async fn telling(
                 biased;
                 Some(message) = state.messages.recv() => Some(message),
                 reply = &mut state.work => {
+                    let reply = bounded(reply, &state.share);
                     let last = left(&mut state.messages, &state.id, reply);
                     return Some((last, None));
                 }
@@ -74,7 +81,7 @@ pub(super) async fn telling(
     Ok(event_stream(body::streamed(pieces.boxed())))
 }
 
-/// What is still to be said, and the answer.
+/// The remaining messages, and the answer.
 fn left(messages: &mut mpsc::Receiver<String>, id: &str, reply: Reply) -> Bytes {
     let mut piece = Vec::new();
     while let Ok(message) = messages.try_recv() {
@@ -97,18 +104,18 @@ pub(super) fn last_words(
     body::full(whole)
 }
 
-/// How far a stream of announcements is.
+/// The state of a stream of notifications.
 enum Stage {
     First,
     Open,
     Over,
 }
 
-/// A stream that tells what has changed.
+/// A stream of notifications.
 pub(super) fn announcing(
     watcher: Watcher,
     closing: CancellationToken,
-    permit: Option<Place>,
+    permit: Option<Permit>,
 ) -> Response<Body> {
     let begun = (Stage::First, watcher, closing, permit);
     let pieces = stream::unfold(begun, |(stage, mut watcher, closing, permit)| async move {
@@ -141,7 +148,7 @@ pub(super) fn announcing(
 
 fn first(audience: &Audience) -> (Bytes, Stage) {
     match audience {
-        // Something, so that the client knows that it stands.
+        // A first byte, so that the client knows that the stream is open.
         Audience::Session(_) => (comment(), Stage::Open),
         Audience::Subscription(wanted) => {
             let acknowledgement = event(wanted.acknowledgement());

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 pub(super) const PARSE_ERROR: i64 = -32700;
 /// It is JSON, but no message.
 pub(super) const INVALID_REQUEST: i64 = -32600;
-/// Nobody knows this method.
+/// The method is unknown.
 pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 /// The method cannot be had with these parameters.
 pub(super) const INVALID_PARAMS: i64 = -32602;
@@ -31,7 +31,7 @@ pub(super) enum Kind<'a> {
     Request { id: &'a str, method: String },
     /// Wants none.
     Notification { method: String },
-    /// Is one, to a question of ours: a result or an error, which are JSON.
+    /// A response to a request of ours: a result or an error, which are JSON.
     Answer {
         id: &'a str,
         result: Option<&'a str>,
@@ -168,7 +168,7 @@ pub(super) fn notification(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#)
 }
 
-/// A message without line breaks, which JSON has between its parts only, for those who tell messages apart by them.
+/// A message without line breaks, which JSON has between its parts only, for readers that split messages by lines.
 pub(super) fn one_line(text: String) -> String {
     if text.contains(['\n', '\r']) {
         return text.replace(['\n', '\r'], " ");
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_told_apart() {
+    fn kinds_of_messages_are_recognised() {
         let read = |text| Message::read(text).map(|message| message.kind);
         assert!(matches!(
             read(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#),

@@ -1,31 +1,31 @@
 //! The Model Context Protocol over HTTP: each message is a POST. Nothing is kept between requests: what an older client gets
-//! as its session is a name that tells it apart from others, so that it can cancel its own calls.
+//! as its session is a name that separates it from others, so that it can cancel its own calls.
 
+mod cancellation;
 mod catalog;
-mod changes;
 mod client;
+mod client_requests;
 mod completion;
-mod dialogue;
 mod events;
-mod generation;
-mod level;
+mod interactive_call;
+mod logging;
 mod message;
-mod post;
+mod notifications;
 mod progress;
 mod prompts;
-mod questions;
+mod protocol_version;
 mod request;
 mod resources;
 mod result;
 mod resumable;
-mod running;
+mod running_call;
 mod seal;
 mod session;
 mod spilled;
 pub mod stdio;
+mod streamable_http;
 mod tasks;
 mod tools;
-mod underway;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,25 +33,26 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use operations_core::byte_budget::{Share, exhausted};
 use operations_core::error::CallError;
 use tokio::sync::broadcast;
 use tokio::time::timeout;
 
-use self::changes::{Audience, Watcher};
-use self::generation::STATELESS;
-use self::message::{INVALID_REQUEST, Refusal};
-use self::questions::Questions;
+use self::cancellation::RunningCalls;
+use self::client_requests::PendingRequests;
+use self::message::{INTERNAL_ERROR, INVALID_REQUEST, Refusal};
+use self::notifications::{Audience, Watcher};
+use self::protocol_version::STATELESS;
 use self::request::Reply;
 pub use self::resumable::ResumeOptions;
 use self::resumable::{Streams, Whose};
-use self::running::Running;
 use self::seal::Seal;
 use self::session::Sessions;
 pub use self::tasks::TaskOptions;
 use self::tasks::Tasks;
 use crate::body::{self, Body};
 use crate::challenge;
-use crate::described::Kept;
+use crate::description_cache::Cached;
 use crate::door::http::problem;
 use crate::options::McpDoor;
 use crate::service::{Answered, Closed, Exchange, Shared, overloaded};
@@ -66,16 +67,16 @@ const SESSION_HEADER: &str = "mcp-session-id";
 const LAST_EVENT: &str = "last-event-id";
 /// How long a server that closes waits for the ends of its tasks to be stored.
 const STORE_TIME: Duration = Duration::from_secs(5);
-/// Resources that were said to be others, and that a slow client has not heard of yet.
+/// Updated resources that a slow client was not notified of yet.
 const WAITING_UPDATES: usize = 1_024;
 
 /// What all requests share.
 #[derive(Debug)]
 pub(crate) struct State {
-    catalog: Kept<catalog::Catalog>,
-    running: Running,
+    catalog: Cached<catalog::Catalogs>,
+    running: RunningCalls,
     sessions: Sessions,
-    questions: Questions,
+    client_requests: PendingRequests,
     seal: Seal,
     /// Streams that clients may come back to.
     streams: Streams,
@@ -92,10 +93,10 @@ impl State {
     /// When the system has no random numbers.
     pub(crate) fn new(door: Option<&McpDoor>) -> Result<Self, CallError> {
         Ok(Self {
-            catalog: Kept::default(),
-            running: Running::default(),
+            catalog: Cached::default(),
+            running: RunningCalls::default(),
             sessions: Sessions::default(),
-            questions: Questions::default(),
+            client_requests: PendingRequests::default(),
             streams: Streams::default(),
             seal: Seal::new(door.and_then(|door| door.state_key.as_deref()))?,
             tasks: door
@@ -113,9 +114,9 @@ impl State {
         }
     }
 
-    /// A resource is another: whoever watches it is told.
+    /// A resource has changed: its subscribers are notified.
     pub(crate) fn resource_updated(&self, uri: &str) {
-        // Nobody may be watching.
+        // There may be no subscriber.
         let _ = self.updates.send(uri.into());
     }
 }
@@ -123,7 +124,7 @@ impl State {
 /// Answers a request.
 pub(crate) async fn serve(shared: &Arc<Shared>, door: &McpDoor, exchange: Exchange) -> Answered {
     match exchange.head.method {
-        Method::POST => post::post(shared, door, exchange).await,
+        Method::POST => streamable_http::post(shared, door, exchange).await,
         Method::GET => Ok(get(shared, door, exchange).await),
         Method::DELETE => Ok(delete(shared, &exchange)),
         _ => Ok(wrong_method(&exchange.request_id)),
@@ -137,7 +138,7 @@ fn wrong_method(request_id: &str) -> Response<Body> {
     response
 }
 
-/// The stream on which older clients hear what they have not asked for.
+/// The stream on which older clients get notifications and requests.
 async fn get(shared: &Arc<Shared>, door: &McpDoor, exchange: Exchange) -> Response<Body> {
     let Exchange {
         head,
@@ -171,23 +172,23 @@ async fn get(shared: &Arc<Shared>, door: &McpDoor, exchange: Exchange) -> Respon
             .streams
             .resume(&whose, last_event, options, permit);
         return resumed.unwrap_or_else(|| {
-            let message = "This stream cannot be resumed: it is over, or was never there";
+            let message = "This stream cannot be resumed: it is over, or never existed";
             let refusal = Refusal::new(INVALID_REQUEST, message);
             refused(None, &refusal.with_status(StatusCode::BAD_REQUEST))
         });
     }
-    let watcher = Watcher::new(shared, &caller, Audience::Session(session));
+    let watcher = Watcher::new(shared, door, &caller, Audience::Session(session));
     events::announcing(watcher, shared.closing.clone(), permit)
 }
 
-/// Whether nobody can have a session of this name, or not any more.
+/// Whether a session of this name cannot exist, or has ended.
 fn is_over(shared: &Shared, session: Option<&str>, caller: &str) -> bool {
     session.is_some_and(|session| {
         session::is_too_long(session) || shared.mcp.sessions.is_over(session, caller)
     })
 }
 
-/// What is said to a client that has said goodbye before.
+/// The error for a session that has ended.
 fn gone(id: Option<&str>) -> Response<Body> {
     let refusal = Refusal::new(
         INVALID_REQUEST,
@@ -196,7 +197,7 @@ fn gone(id: Option<&str>) -> Response<Body> {
     refused(id, &refusal.with_status(StatusCode::NOT_FOUND))
 }
 
-/// An older client says goodbye.
+/// An older client ends its session.
 fn delete(shared: &Shared, exchange: &Exchange) -> Response<Body> {
     let caller = exchange.caller.id();
     if let Some(session) = session_of(&exchange.head.headers) {
@@ -234,7 +235,17 @@ fn accepts(headers: &HeaderMap, media_type: &str) -> bool {
     })
 }
 
-/// An answer as one message; nothing where there is none. A denial is an error here, as it is over HTTP.
+/// A reply on a stream, unless it cannot be held until it is sent.
+fn bounded(reply: Reply, share: &Arc<Share>) -> Reply {
+    match reply {
+        Reply::Result(result) if share.try_hold(result.len()).is_none() => {
+            let message = exhausted("unknown").message;
+            Reply::Refused(Refusal::new(INTERNAL_ERROR, message))
+        }
+        reply => reply,
+    }
+}
+
 fn reply_text(id: &str, reply: Reply) -> Option<String> {
     match reply {
         Reply::Result(result) => Some(message::result(id, &String::from_utf8_lossy(&result))),

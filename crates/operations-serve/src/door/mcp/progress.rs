@@ -1,10 +1,10 @@
-//! Telling a client how far its call is.
+//! Progress notifications.
 
 use operations_core::json::Object;
 
 use super::message;
 
-/// What a client wants to be told under: JSON, a string or a number.
+/// A client's progress token: JSON, a string or a number.
 pub(super) fn token(params: &Object<'_>) -> Option<String> {
     let meta = params.object("_meta")?;
     let token = meta.get("progressToken")?;
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_is_told_under_the_clients_token() {
+    fn progress_is_sent_with_the_clients_token() {
         assert_eq!(
             notification("\"t\"", r#"{"progress":1,"message":"half","more":2}"#).as_deref(),
             Some(

@@ -2,20 +2,21 @@
 
 use std::sync::Arc;
 
+use operations_core::envelope::ResponseEnvelope;
 use operations_core::json::Object;
 use serde_json::{Map, Value, json};
 
 use super::catalog::Catalog;
-use super::dialogue::{self, Ended};
+use super::interactive_call::{self, Ended};
 use super::message::{INVALID_PARAMS, Refusal};
-use super::request::{Asked, Reply};
+use super::request::{Reply, RequestContext};
 use super::resources::{refused, unusable};
 use crate::service::Shared;
 
 pub(super) async fn get(
     shared: &Arc<Shared>,
     catalog: &Catalog,
-    asked: &Asked,
+    context: &RequestContext,
     params: &Object<'_>,
 ) -> Reply {
     let wrong = |message: &str| Reply::Refused(Refusal::new(INVALID_PARAMS, message));
@@ -33,23 +34,22 @@ pub(super) async fn get(
         return wrong("\"arguments\" must be an object");
     };
     let input = prompt.arguments.input(arguments).to_string();
-    let new = asked.call(&operation, Some(input));
-    let envelope = match dialogue::call(shared, asked, &name, new, params).await {
+    let new = context.call(&operation, Some(input));
+    let envelope = match interactive_call::call(shared, context, &name, new, params).await {
         Ok(Ended::Done(Ok(envelope))) => envelope,
-        Ok(Ended::Done(Err(error))) => return refused(shared, asked, error, &operation.spec),
+        Ok(Ended::Done(Err(error))) => return refused(shared, context, error, &operation.spec),
         Ok(Ended::NeedsInput(result)) => return Reply::Result(result.into()),
         Err(refusal) => return Reply::Refused(refusal),
     };
     let Some(members) = messages(&envelope) else {
-        return unusable(shared, asked, &operation.spec);
+        return unusable(shared, context, &operation.spec);
     };
-    Reply::Result(format!("{{{members}{}}}", asked.about()).into())
+    Reply::Result(format!("{{{members}{}}}", context.about()).into())
 }
 
 /// The members of the result for an envelope. Data that is no list of messages is what the user says.
-fn messages(envelope: &str) -> Option<String> {
-    let members = Object::read(envelope).ok()?;
-    let meta = members.object("meta").unwrap_or_default();
+fn messages(envelope: &ResponseEnvelope) -> Option<String> {
+    let meta = envelope.meta_members();
     let says = |content: &Value| json!({ "role": "user", "content": content });
     let text = |text: &str| says(&json!({ "type": "text", "text": text }));
     if meta.string("source").as_deref() == Some("mcp") {
@@ -57,7 +57,7 @@ fn messages(envelope: &str) -> Option<String> {
         let messages: Vec<Value> = blocks.iter().map(says).collect();
         return Some(format!(r#""messages":{}"#, Value::Array(messages)));
     }
-    let data: Value = serde_json::from_str(members.get("data")?).ok()?;
+    let data: Value = serde_json::from_str(envelope.data()?).ok()?;
     let is_list = |value: &Value| {
         let is_message = |each: &Value| each.get("role").is_some() && each.get("content").is_some();
         value
@@ -88,7 +88,7 @@ mod tests {
 
     fn of(data: &Value) -> Value {
         let envelope = json!({ "data": data, "meta": { "source": "local" } }).to_string();
-        let members = messages(&envelope).expect("messages");
+        let members = messages(&envelope.into()).expect("messages");
         serde_json::from_str(&format!("{{{members}}}")).expect("JSON")
     }
 

@@ -1,4 +1,4 @@
-//! What is asked for, whichever way it came.
+//! A request to the MCP door, over HTTP or standard streams.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use tokio::sync::mpsc;
 
 use super::catalog::{Catalog, List};
 use super::client::Abilities;
-use super::generation::{self, Generation, STATELESS};
-use super::level::Level;
+use super::client_requests::PendingRequests;
+use super::logging::Level;
 use super::message::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Refusal};
-use super::questions::Questions;
+use super::protocol_version::{self, ProtocolVersion, STATELESS};
 use super::{completion, prompts, resources, spilled, tasks, tools};
 use crate::call::NewCall;
 use crate::identity::Caller;
@@ -24,7 +24,7 @@ use crate::options::McpDoor;
 use crate::service::Shared;
 use operations_core::registry::Operation;
 
-/// Where the newer generation has what a server says about itself.
+/// Where the stateless protocol has what a server says about itself.
 pub(super) const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
 /// The trace that a request belongs to.
@@ -34,18 +34,18 @@ pub(super) fn trace_of(params: &Object<'_>) -> Option<String> {
 
 /// A request.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct RequestContext {
     pub(super) method: String,
     /// A JSON object.
     pub(super) params: String,
-    pub(super) generation: Generation,
-    /// What the client can be asked.
+    pub(super) protocol: ProtocolVersion,
+    /// The requests that the client supports.
     pub(super) client: Abilities,
     /// The log lines that it wants to see.
     pub(super) level: Option<Level>,
-    /// Under what it wants to be told how far the call is: JSON.
+    /// Its progress token: JSON.
     pub(super) token: Option<String>,
-    /// The conversation that it belongs to, where there are any.
+    /// The session that it belongs to, where there are sessions.
     pub(super) session: Option<String>,
     pub(super) caller: Arc<Caller>,
     pub(super) request_id: Arc<str>,
@@ -60,14 +60,14 @@ pub(super) struct Asked {
     /// Messages to the client before the answer.
     pub(super) out: Option<mpsc::Sender<String>>,
     /// Where answers of the client to messages of ours are waited for.
-    pub(super) questions: Questions,
+    pub(super) client_requests: PendingRequests,
     /// What the server says about itself.
     pub(super) server: Value,
     /// What its body is counted by, also where its call outlasts it.
     pub(super) held: Option<Arc<Held>>,
 }
 
-impl Asked {
+impl RequestContext {
     /// A call of an operation, for this request.
     pub(super) fn call(&self, operation: &Arc<Operation>, input: Option<String>) -> NewCall {
         NewCall {
@@ -79,7 +79,7 @@ impl Asked {
             metadata: self.metadata.clone(),
             trace: self.trace.clone(),
             via: Some(self.via(None)),
-            line: None,
+            channel: None,
             takes_files: false,
             takes_pieces: false,
             parent_request_id: None,
@@ -98,11 +98,11 @@ impl Asked {
         json!({ "door": "mcp", "method": method, "transport": transport, "tool": tool }).to_string()
     }
 
-    /// What results have in this generation: `_meta` and what else belongs to it, as members of an object that has others.
+    /// What results have in this protocol version: `_meta` and what else belongs to it, as members of an object that has others.
     pub(super) fn about(&self) -> String {
-        match self.generation {
-            Generation::Handshake => String::new(),
-            Generation::Stateless => format!(
+        match self.protocol {
+            ProtocolVersion::Handshake => String::new(),
+            ProtocolVersion::Stateless => format!(
                 r#","resultType":"complete","_meta":{{"{SERVER_KEY}":{}}}"#,
                 self.server
             ),
@@ -129,7 +129,7 @@ pub(super) fn server_info(door: &McpDoor) -> Value {
 }
 
 /// What clients find here.
-fn capabilities(door: &McpDoor, catalog: Option<&Catalog>, generation: Generation) -> Value {
+fn capabilities(door: &McpDoor, catalog: Option<&Catalog>, protocol: ProtocolVersion) -> Value {
     let mut all = json!({ "tools": { "listChanged": true } });
     let Some(members) = all.as_object_mut() else {
         return all;
@@ -149,16 +149,16 @@ fn capabilities(door: &McpDoor, catalog: Option<&Catalog>, generation: Generatio
     if has_prompts || has_resources {
         members.insert("completions".to_owned(), json!({}));
     }
-    if generation == Generation::Handshake {
+    if protocol == ProtocolVersion::Handshake {
         members.insert("logging".to_owned(), json!({}));
     }
     if door.tasks.is_some() && catalog.is_some_and(Catalog::has_tasks) {
-        match generation {
-            Generation::Stateless => {
+        match protocol {
+            ProtocolVersion::Stateless => {
                 let extensions = json!({ tasks::EXTENSION: {} });
                 members.insert("extensions".to_owned(), extensions);
             }
-            Generation::Handshake => {
+            ProtocolVersion::Handshake => {
                 let tasks = json!({ "cancel": {}, "requests": { "tools": { "call": {} } } });
                 members.insert("tasks".to_owned(), tasks);
             }
@@ -168,56 +168,59 @@ fn capabilities(door: &McpDoor, catalog: Option<&Catalog>, generation: Generatio
 }
 
 /// Answers a request.
-pub(super) async fn answer(shared: &Arc<Shared>, door: &McpDoor, asked: Asked) -> Reply {
-    let params = asked.params.clone();
+pub(super) async fn answer(shared: &Arc<Shared>, door: &McpDoor, context: RequestContext) -> Reply {
+    let params = context.params.clone();
     // It was read before.
     let params = Object::read(&params).unwrap_or_default();
-    let is_stateless = asked.generation == Generation::Stateless;
-    let method = asked.method.as_str();
+    let is_stateless = context.protocol == ProtocolVersion::Stateless;
+    let method = context.method.as_str();
     if method == "ping" && !is_stateless {
         return Reply::Result(Bytes::from_static(b"{}"));
     }
     if method.starts_with("tasks/")
-        && let Some(answered) = tasks::answer(shared, &asked, &params).await
+        && let Some(answered) = tasks::answer(shared, &context, &params).await
     {
         return answered.map_or_else(Reply::Refused, Reply::Result);
     }
     let known = shared.mcp.catalog.current(shared).await;
+    let known = known.map(|catalogs| catalogs.view(door));
     let catalog = match &known {
         Ok(catalog) => catalog,
         // It can be greeted, even so.
         Err(_) if method == "initialize" && !is_stateless => {
             return Reply::Result(initialized(door, &params, None));
         }
-        Err(error) => return Reply::Refused(unlisted(shared, &asked, error)),
+        Err(error) => return Reply::Refused(unlisted(shared, &context, error)),
     };
     let answered = match method {
         "initialize" if !is_stateless => Ok(initialized(door, &params, Some(catalog))),
         "server/discover" if is_stateless => Ok(discovered(door, catalog)),
-        "tools/list" => list(shared, catalog, List::Tools, &asked, &params),
-        "tools/call" => return tools::call(shared, catalog, &asked, &params).await,
-        "logging/setLevel" if !is_stateless => set_level(shared, &asked, &params),
+        "tools/list" => list(shared, catalog, List::Tools, &context, &params),
+        "tools/call" => return tools::call(shared, catalog, &context, &params).await,
+        "logging/setLevel" if !is_stateless => set_level(shared, &context, &params),
         method if method.starts_with("prompts/") && catalog.has_prompts() => match method {
-            "prompts/list" => list(shared, catalog, List::Prompts, &asked, &params),
-            "prompts/get" => return prompts::get(shared, catalog, &asked, &params).await,
+            "prompts/list" => list(shared, catalog, List::Prompts, &context, &params),
+            "prompts/get" => return prompts::get(shared, catalog, &context, &params).await,
             method => Err(unknown(method, is_stateless)),
         },
         // Large results are read there, whether there are other resources or not.
         "resources/read" if spilled::is_address(&params) => {
-            return spilled::read(shared, &asked, &params).await;
+            return spilled::read(shared, &context, &params).await;
         }
         method if method.starts_with("resources/") && catalog.has_resources() => match method {
-            "resources/list" => list(shared, catalog, List::Resources, &asked, &params),
-            "resources/templates/list" => list(shared, catalog, List::Templates, &asked, &params),
-            "resources/read" => return resources::read(shared, catalog, &asked, &params).await,
+            "resources/list" => list(shared, catalog, List::Resources, &context, &params),
+            "resources/templates/list" => list(shared, catalog, List::Templates, &context, &params),
+            "resources/read" => return resources::read(shared, catalog, &context, &params).await,
             "resources/subscribe" if !is_stateless => {
-                resources::watch(shared, catalog, &asked, &params)
+                resources::watch(shared, catalog, &context, &params)
             }
-            "resources/unsubscribe" if !is_stateless => resources::unwatch(shared, &asked, &params),
+            "resources/unsubscribe" if !is_stateless => {
+                resources::unwatch(shared, &context, &params)
+            }
             method => Err(unknown(method, is_stateless)),
         },
         "completion/complete" if catalog.has_prompts() || catalog.has_resources() => {
-            completion::complete(shared, catalog, &asked, &params).await
+            completion::complete(shared, catalog, &context, &params).await
         }
         method => Err(unknown(method, is_stateless)),
     };
@@ -235,8 +238,8 @@ fn unknown(method: &str, is_stateless: bool) -> Refusal {
 
 fn initialized(door: &McpDoor, params: &Object<'_>, catalog: Option<&Catalog>) -> Bytes {
     let mut result = json!({
-        "protocolVersion": generation::agreed(params),
-        "capabilities": capabilities(door, catalog, Generation::Handshake),
+        "protocolVersion": protocol_version::agreed(params),
+        "capabilities": capabilities(door, catalog, ProtocolVersion::Handshake),
         "serverInfo": server_info(door),
     });
     instruct(&mut result, door);
@@ -247,7 +250,7 @@ fn discovered(door: &McpDoor, catalog: &Catalog) -> Bytes {
     let mut result = json!({
         "resultType": "complete",
         "supportedVersions": [STATELESS],
-        "capabilities": capabilities(door, Some(catalog), Generation::Stateless),
+        "capabilities": capabilities(door, Some(catalog), ProtocolVersion::Stateless),
         "ttlMs": 0,
         "cacheScope": "private",
         "_meta": { SERVER_KEY: server_info(door) },
@@ -266,39 +269,43 @@ fn list(
     shared: &Shared,
     catalog: &Catalog,
     list: List,
-    asked: &Asked,
+    context: &RequestContext,
     params: &Object<'_>,
 ) -> Result<Bytes, Refusal> {
     if params.get("cursor").is_some() {
-        let message = "There is one page, and so there is no cursor";
+        let message = "The list has one page, and no cursor";
         return Err(Refusal::new(INVALID_PARAMS, message));
     }
     let about = format!(
         r#""resultType":"complete","_meta":{{"{SERVER_KEY}":{}}}"#,
-        asked.server
+        context.server
     );
     let is_served = |id: &str| shared.calls.tool(id).is_some();
-    let identity = asked.caller.identity.as_ref();
-    Ok(catalog.list(list, identity, is_served, asked.generation, &about))
+    let identity = context.caller.identity.as_ref();
+    Ok(catalog.list(list, identity, is_served, context.protocol, &about))
 }
 
-fn set_level(shared: &Shared, asked: &Asked, params: &Object<'_>) -> Result<Bytes, Refusal> {
+fn set_level(
+    shared: &Shared,
+    context: &RequestContext,
+    params: &Object<'_>,
+) -> Result<Bytes, Refusal> {
     let level = params.string("level").and_then(|name| Level::read(&name));
     let level = level.ok_or_else(|| {
         let message =
             "\"level\" must be debug, info, notice, warning, error, critical, alert or emergency";
         Refusal::new(INVALID_PARAMS, message)
     })?;
-    // A client without a session cannot be told from others.
-    if let Some(session) = &asked.session {
+    // A client without a session cannot be identified.
+    if let Some(session) = &context.session {
         let sessions = &shared.mcp.sessions;
-        sessions.set_level(session, asked.caller.id(), level);
+        sessions.set_level(session, context.caller.id(), level);
     }
     Ok(Bytes::from_static(b"{}"))
 }
 
-/// The operator is told why.
-fn unlisted(shared: &Shared, asked: &Asked, error: &CallError) -> Refusal {
-    shared.log_failure(&asked.request_id, error);
+/// The reason is logged.
+fn unlisted(shared: &Shared, context: &RequestContext, error: &CallError) -> Refusal {
+    shared.log_failure(&context.request_id, error);
     Refusal::new(INTERNAL_ERROR, "The operations cannot be listed")
 }

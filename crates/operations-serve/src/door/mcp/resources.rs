@@ -3,28 +3,29 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use operations_core::envelope::ResponseEnvelope;
 use operations_core::error::CallError;
 use operations_core::json::Object;
 use operations_core::spec::OperationSpec;
 use serde_json::{Value, json};
 
 use super::catalog::Catalog;
-use super::dialogue::{self, Ended};
-use super::generation::Generation;
+use super::interactive_call::{self, Ended};
 use super::message::{INTERNAL_ERROR, INVALID_PARAMS, Refusal};
-use super::request::{Asked, Reply};
+use super::protocol_version::ProtocolVersion;
+use super::request::{Reply, RequestContext};
 use super::result::{self, Failed};
 use crate::binary::{Binary, binary};
 use crate::identity::Caller;
 use crate::service::Shared;
 
-/// What the older generation says of an address where nothing is.
+/// What the handshake protocol says of an address where nothing is.
 const NOT_FOUND: i64 = -32002;
 
 pub(super) async fn read(
     shared: &Arc<Shared>,
     catalog: &Catalog,
-    asked: &Asked,
+    context: &RequestContext,
     params: &Object<'_>,
 ) -> Reply {
     let uri = match uri_of(params) {
@@ -36,27 +37,27 @@ pub(super) async fn read(
         Some((resource, variables, operation))
     });
     let Some((resource, variables, operation)) = found else {
-        return Reply::Refused(not_found(&uri, asked.generation));
+        return Reply::Refused(not_found(&uri, context.protocol));
     };
     let variables = variables
         .into_iter()
         .map(|(name, value)| (name, Value::String(value)));
     let input = resource.arguments.input(variables).to_string();
-    let new = asked.call(&operation, Some(input));
-    let envelope = match dialogue::call(shared, asked, &uri, new, params).await {
+    let new = context.call(&operation, Some(input));
+    let envelope = match interactive_call::call(shared, context, &uri, new, params).await {
         Ok(Ended::Done(Ok(envelope))) => envelope,
-        Ok(Ended::Done(Err(error))) => return refused(shared, asked, error, &operation.spec),
+        Ok(Ended::Done(Err(error))) => return refused(shared, context, error, &operation.spec),
         Ok(Ended::NeedsInput(result)) => return Reply::Result(result.into()),
         Err(refusal) => return Reply::Refused(refusal),
     };
     let Some(contents) = contents(&envelope, &uri, resource.mime_type.as_deref()) else {
-        return unusable(shared, asked, &operation.spec);
+        return unusable(shared, context, &operation.spec);
     };
-    let caching = match asked.generation {
-        Generation::Handshake => "",
-        Generation::Stateless => r#","ttlMs":0,"cacheScope":"private""#,
+    let caching = match context.protocol {
+        ProtocolVersion::Handshake => "",
+        ProtocolVersion::Stateless => r#","ttlMs":0,"cacheScope":"private""#,
     };
-    let result = format!(r#"{{"contents":{contents}{caching}{}}}"#, asked.about());
+    let result = format!(r#"{{"contents":{contents}{caching}{}}}"#, context.about());
     Reply::Result(result.into())
 }
 
@@ -65,19 +66,18 @@ fn uri_of(params: &Object<'_>) -> Result<String, Refusal> {
     uri.ok_or_else(|| Refusal::new(INVALID_PARAMS, "\"uri\" must be a string"))
 }
 
-pub(super) fn not_found(uri: &str, generation: Generation) -> Refusal {
-    let code = match generation {
-        Generation::Handshake => NOT_FOUND,
-        Generation::Stateless => INVALID_PARAMS,
+pub(super) fn not_found(uri: &str, protocol: ProtocolVersion) -> Refusal {
+    let code = match protocol {
+        ProtocolVersion::Handshake => NOT_FOUND,
+        ProtocolVersion::Stateless => INVALID_PARAMS,
     };
     Refusal::new(code, "Resource not found").with_data(json!({ "uri": uri }))
 }
 
 /// What is at an address, as JSON.
-fn contents(envelope: &str, uri: &str, declared: Option<&str>) -> Option<String> {
-    let members = Object::read(envelope).ok()?;
-    let data = members.get("data")?;
-    let meta = members.object("meta").unwrap_or_default();
+fn contents(envelope: &ResponseEnvelope, uri: &str, declared: Option<&str>) -> Option<String> {
+    let data = envelope.data()?;
+    let meta = envelope.meta_members();
     // An operation that knows what it gives says so itself.
     let own = Object::read(data)
         .ok()
@@ -98,24 +98,24 @@ fn contents(envelope: &str, uri: &str, declared: Option<&str>) -> Option<String>
     Some(format!("[{content}]"))
 }
 
-/// From now on the client of a session is told when a resource is another.
+/// From now on the client of a session is notified when a resource changes.
 pub(super) fn watch(
     shared: &Shared,
     catalog: &Catalog,
-    asked: &Asked,
+    context: &RequestContext,
     params: &Object<'_>,
 ) -> Result<Bytes, Refusal> {
     let uri = uri_of(params)?;
-    if !is_readable(shared, catalog, &asked.caller, &uri) {
-        return Err(not_found(&uri, asked.generation));
+    if !is_readable(shared, catalog, &context.caller, &uri) {
+        return Err(not_found(&uri, context.protocol));
     }
     if uri.len() > LONGEST_WATCHED {
         let message = "The address is too long to be watched";
         return Err(Refusal::new(INVALID_PARAMS, message));
     }
-    if let Some(session) = &asked.session {
+    if let Some(session) = &context.session {
         let sessions = &shared.mcp.sessions;
-        if !sessions.watch(session, asked.caller.id(), &uri) {
+        if !sessions.watch(session, context.caller.id(), &uri) {
             let message = "Too many resources are watched already";
             return Err(Refusal::new(INVALID_PARAMS, message));
         }
@@ -136,40 +136,40 @@ pub(super) fn is_readable(shared: &Shared, catalog: &Catalog, caller: &Caller, u
 
 pub(super) fn unwatch(
     shared: &Shared,
-    asked: &Asked,
+    context: &RequestContext,
     params: &Object<'_>,
 ) -> Result<Bytes, Refusal> {
     let uri = uri_of(params)?;
-    if let Some(session) = &asked.session {
+    if let Some(session) = &context.session {
         let sessions = &shared.mcp.sessions;
-        sessions.unwatch(session, asked.caller.id(), &uri);
+        sessions.unwatch(session, context.caller.id(), &uri);
     }
     Ok(Bytes::from_static(b"{}"))
 }
 
-/// What becomes of a failure where only errors of the protocol can tell of it.
+/// What becomes of a failure where only an error of the protocol can report it.
 pub(super) fn refused(
     shared: &Shared,
-    asked: &Asked,
+    context: &RequestContext,
     error: CallError,
     spec: &OperationSpec,
 ) -> Reply {
-    let error = result::masked(shared, error, &asked.request_id);
-    let has_identity = asked.caller.identity.is_some();
+    let error = result::masked(shared, error, &context.request_id);
+    let has_identity = context.caller.identity.is_some();
     match result::refusal_of_error(error, spec, has_identity) {
         Failed::Refused(refusal) => Reply::Refused(refusal),
         Failed::Silence => Reply::Silence,
-        Failed::Told(_) | Failed::Denied(..) => {
+        Failed::Result(_) | Failed::Denied(..) => {
             Reply::Refused(Refusal::new(INTERNAL_ERROR, "The operation failed"))
         }
     }
 }
 
 /// What an operation gave is nothing that could be sent.
-pub(super) fn unusable(shared: &Shared, asked: &Asked, spec: &OperationSpec) -> Reply {
+pub(super) fn unusable(shared: &Shared, context: &RequestContext, spec: &OperationSpec) -> Reply {
     let message = format!("{} gave nothing that could be sent", spec.id());
     let error = CallError::new("UNKNOWN_ERROR", message);
-    refused(shared, asked, error, spec)
+    refused(shared, context, error, spec)
 }
 
 #[cfg(test)]
@@ -180,7 +180,7 @@ mod tests {
 
     fn of(data: &Value, meta: &Value, declared: Option<&str>) -> Value {
         let envelope = json!({ "data": data, "meta": meta }).to_string();
-        let text = contents(&envelope, "a://b", declared).expect("contents");
+        let text = contents(&envelope.into(), "a://b", declared).expect("contents");
         serde_json::from_str(&text).expect("JSON")
     }
 

@@ -3,20 +3,23 @@
 use std::borrow::Cow;
 
 use http::StatusCode;
+use operations_core::envelope::ResponseEnvelope;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::json::{Object, push_string};
 use operations_core::spec::OperationSpec;
 use serde_json::{Map, Value, json};
 
 use super::catalog::Output;
-use super::generation::Generation;
 use super::message::{DENIED, INTERNAL_ERROR, INVALID_PARAMS, Refusal};
+use super::protocol_version::ProtocolVersion;
 use super::request::SERVER_KEY;
 use crate::binary::binary;
 use crate::failure::{self, Outcome};
 use crate::service::Shared;
 use crate::upstream::AllowedHeaders;
 
+/// How the members of `_meta` begin that are this package's.
+const OWN_KEYS: &str = "alkdev.operations/";
 /// What the `_meta` of a result has about where it came from.
 pub(super) const META_KEY: &str = "alkdev.operations/meta";
 /// What the `_meta` of a result has about why it failed.
@@ -30,7 +33,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// The result as JSON. `server` is what the newer generation has in all results.
+    /// The result as JSON. `server` is what the stateless protocol has in all results.
     pub(super) fn finished(mut self, server: Option<&Value>) -> String {
         let mut text = String::with_capacity(self.text.len() + 160);
         text.push('{');
@@ -48,20 +51,19 @@ impl Draft {
     }
 }
 
-/// The result for an envelope, which is JSON.
+/// The result for an envelope.
 pub(super) fn of_envelope(
-    envelope: &str,
+    envelope: &ResponseEnvelope,
     id: &str,
     output: Output,
-    generation: Generation,
+    protocol: ProtocolVersion,
     allowed_headers: &AllowedHeaders,
 ) -> Option<Draft> {
-    let members = Object::read(envelope).ok()?;
-    let data = members.get("data");
-    let meta = members.object("meta").unwrap_or_default();
+    let meta = Object::read(envelope.meta()?).ok()?;
+    let data = envelope.data();
     let source = meta.string("source").unwrap_or_default();
     let mut about = Map::new();
-    let mut text = String::with_capacity(2 * envelope.len());
+    let mut text = String::with_capacity(2 * envelope.text().len());
     if source == "mcp" {
         text.push_str("\"content\":");
         text.push_str(meta.get("content").unwrap_or("[]"));
@@ -70,12 +72,14 @@ pub(super) fn of_envelope(
             text.push_str(",\"isError\":true");
         }
         if meta.get("structuredContent").is_some() && !is_error {
-            push_structured(&mut text, data?, output, generation);
+            push_structured(&mut text, data?, output, protocol);
         }
         let given = meta
             .get("_meta")
             .and_then(|text| serde_json::from_str(text).ok());
-        if let Some(Value::Object(given)) = given {
+        if let Some(Value::Object(mut given)) = given {
+            // Only we may say this: a client takes it for what the operation itself said.
+            given.retain(|name, _| !name.starts_with(OWN_KEYS));
             about = given;
         }
     } else {
@@ -91,7 +95,7 @@ pub(super) fn of_envelope(
                     text.push_str("\"content\":[{\"type\":\"text\",\"text\":");
                     push_string(&mut text, data);
                     text.push_str("}]");
-                    push_structured(&mut text, data, output, generation);
+                    push_structured(&mut text, data, output, protocol);
                 }
             }
         }
@@ -102,8 +106,8 @@ pub(super) fn of_envelope(
     Some(Draft { text, meta: about })
 }
 
-fn push_structured(text: &mut String, data: &str, output: Output, generation: Generation) {
-    let is_wrapped = generation == Generation::Handshake
+fn push_structured(text: &mut String, data: &str, output: Output, protocol: ProtocolVersion) {
+    let is_wrapped = protocol == ProtocolVersion::Handshake
         && match output {
             Output::Object => false,
             Output::Other => true,
@@ -171,10 +175,10 @@ fn binary_block(data: &str, meta: &Object<'_>, id: &str) -> Option<Value> {
 #[derive(Debug, PartialEq)]
 pub(super) enum Failed {
     /// A result that says so.
-    Told(Draft),
+    Result(Draft),
     /// An error of the protocol.
     Refused(Refusal),
-    /// The caller may not. Over HTTP there is a status for that; elsewhere it is told.
+    /// The caller may not. Over HTTP there is a status for that; elsewhere it is a result.
     Denied(Refusal, Draft),
     /// Nothing: the call was ended.
     Silence,
@@ -207,16 +211,16 @@ pub(super) fn of_error(error: CallError, spec: &OperationSpec, has_identity: boo
     let is_denied = !is_declared
         && error.is(Code::AccessDenied)
         && matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    let told = told(&error, may_have_run);
+    let draft = error_result(&error, may_have_run);
     if !is_denied {
-        return Failed::Told(told);
+        return Failed::Result(draft);
     }
     let mut refusal = Refusal::new(DENIED, error.message).with_status(status);
     refusal.data = error.details;
-    Failed::Denied(refusal, told)
+    Failed::Denied(refusal, draft)
 }
 
-/// The same where there is no result that could tell of a failure.
+/// The same where there is no result that could report a failure.
 pub(super) fn refusal_of_error(
     error: CallError,
     spec: &OperationSpec,
@@ -249,7 +253,7 @@ pub(super) fn refusal_of_error(
 }
 
 /// A failure in words that a model can read, and as data for others.
-fn told(error: &CallError, may_have_run: bool) -> Draft {
+fn error_result(error: &CallError, may_have_run: bool) -> Draft {
     let mut text = String::from("\"content\":[{\"type\":\"text\",\"text\":");
     match failure::refused(error) {
         None => push_string(&mut text, &with_upstream_body(error)),
@@ -300,9 +304,15 @@ mod tests {
 
     use super::*;
 
-    fn result(envelope: &Value, output: Output, generation: Generation) -> Value {
+    fn result(envelope: &Value, output: Output, protocol: ProtocolVersion) -> Value {
         let allowed = AllowedHeaders::new(&["etag".to_owned()]);
-        let members = of_envelope(&envelope.to_string(), "a.b", output, generation, &allowed);
+        let members = of_envelope(
+            &envelope.to_string().into(),
+            "a.b",
+            output,
+            protocol,
+            &allowed,
+        );
         let text = members.expect("an envelope").finished(None);
         serde_json::from_str(&text).expect("JSON")
     }
@@ -316,53 +326,58 @@ mod tests {
         let found = result(
             &local(&json!({ "a": 1 })),
             Output::Object,
-            Generation::Handshake,
+            ProtocolVersion::Handshake,
         );
         assert_eq!(
             found,
             json!({ "content": [{ "type": "text", "text": "{\"a\":1}" }], "structuredContent": { "a": 1 } })
         );
-        for (data, output, generation, structured) in [
+        for (data, output, protocol, structured) in [
             (
                 json!([1]),
                 Output::Other,
-                Generation::Handshake,
+                ProtocolVersion::Handshake,
                 json!({ "result": [1] }),
             ),
-            (json!([1]), Output::Other, Generation::Stateless, json!([1])),
+            (
+                json!([1]),
+                Output::Other,
+                ProtocolVersion::Stateless,
+                json!([1]),
+            ),
             (
                 json!({}),
                 Output::Other,
-                Generation::Handshake,
+                ProtocolVersion::Handshake,
                 json!({ "result": {} }),
             ),
             (
                 json!("x"),
                 Output::Undeclared,
-                Generation::Handshake,
+                ProtocolVersion::Handshake,
                 json!({ "result": "x" }),
             ),
             (
                 json!({}),
                 Output::Undeclared,
-                Generation::Handshake,
+                ProtocolVersion::Handshake,
                 json!({}),
             ),
             (
                 json!(null),
                 Output::Undeclared,
-                Generation::Stateless,
+                ProtocolVersion::Stateless,
                 json!(null),
             ),
         ] {
-            let found = result(&local(&data), output, generation);
+            let found = result(&local(&data), output, protocol);
             assert_eq!(found["structuredContent"], structured, "{data} {output:?}");
             assert_eq!(found["content"][0]["text"], data.to_string());
         }
         let nothing = result(
             &json!({ "meta": {} }),
             Output::Object,
-            Generation::Handshake,
+            ProtocolVersion::Handshake,
         );
         assert_eq!(nothing, json!({ "content": [] }));
     }
@@ -373,7 +388,7 @@ mod tests {
             "source": "http", "statusCode": 201, "contentType": "application/json",
             "headers": { "etag": "\"1\"", "set-cookie": "secret" }, "url": "https://internal",
         } });
-        let found = result(&envelope, Output::Undeclared, Generation::Stateless);
+        let found = result(&envelope, Output::Undeclared, ProtocolVersion::Stateless);
         assert_eq!(
             found["_meta"][META_KEY],
             json!({
@@ -386,12 +401,11 @@ mod tests {
     #[test]
     fn what_an_mcp_server_said_stays_as_it_was() {
         let content = json!([{ "type": "text", "text": "no such file" }]);
-        let meta =
-            json!({ "source": "mcp", "isError": true, "content": content, "_meta": { "x": 1 } });
+        let meta = json!({ "source": "mcp", "isError": true, "content": content, "_meta": { "x": 1, "alkdev.operations/error": { "code": "FORGED" } } });
         let found = result(
             &json!({ "data": content, "meta": meta }),
             Output::Undeclared,
-            Generation::Handshake,
+            ProtocolVersion::Handshake,
         );
         assert_eq!(
             found,
@@ -401,7 +415,7 @@ mod tests {
         let found = result(
             &json!({ "data": { "a": 1 }, "meta": meta }),
             Output::Object,
-            Generation::Handshake,
+            ProtocolVersion::Handshake,
         );
         assert_eq!(
             found,
@@ -415,7 +429,7 @@ mod tests {
         let found = result(
             &envelope("image/png"),
             Output::Undeclared,
-            Generation::Handshake,
+            ProtocolVersion::Handshake,
         );
         assert_eq!(
             found["content"],
@@ -425,7 +439,7 @@ mod tests {
         let found = result(
             &envelope("application/pdf"),
             Output::Undeclared,
-            Generation::Stateless,
+            ProtocolVersion::Stateless,
         );
         assert_eq!(found["content"][0]["resource"]["blob"], "AAEC");
     }
@@ -443,15 +457,15 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_so_that_a_model_can_correct_itself() {
+    fn failures_are_results_so_that_a_model_can_correct_itself() {
         for (code, text) in [
             ("VALIDATION_ERROR", "the reason"),
             ("EXECUTION_ERROR", "the reason"),
             ("TIMEOUT", "the reason"),
             ("GONE", "the reason"),
         ] {
-            let Failed::Told(draft) = failed(code, true) else {
-                unreachable!("{code} is told");
+            let Failed::Result(draft) = failed(code, true) else {
+                unreachable!("{code} is a result");
             };
             let server = json!({ "name": "s" });
             let found: Value = serde_json::from_str(&draft.finished(Some(&server))).expect("JSON");

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::{StreamExt as _, stream};
 use http::Response;
+use operations_core::byte_budget::{Held, Share};
 use operations_core::lock::locked;
 use serde::{Deserialize, Deserializer};
 use tokio::sync::{mpsc, watch};
@@ -18,9 +19,9 @@ use uuid::Uuid;
 
 use super::events::{KEEP_ALIVE, comment, event_stream, last_words};
 use super::request::Reply;
-use super::{message, plain_answer, reply_text};
+use super::{bounded, message, plain_answer, reply_text};
 use crate::body::{self, Body};
-use crate::limits::Place;
+use crate::limits::Permit;
 use crate::service::{Answered, Shared};
 
 /// What is done within this time is answered without a stream.
@@ -37,7 +38,7 @@ const MOST_KEPT: usize = 1024 * 1024;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResumeOptions {
-    /// How long a stream stays open before its client is sent away to come back; nothing for as long as the call takes.
+    /// How long a stream stays open before its client is sent away to come back; `None` for as long as the call takes.
     #[serde(default, deserialize_with = "duration")]
     pub hold: Option<Duration>,
     /// How long a call goes on without its client.
@@ -76,9 +77,11 @@ struct Said {
     messages: Vec<Arc<str>>,
     bytes: usize,
     is_over: bool,
+    /// They count as long as they are kept.
+    held: Option<Held>,
 }
 
-/// Who asks.
+/// The session and caller of a stream.
 #[derive(Debug, Clone)]
 pub(super) struct Whose {
     pub(super) session: String,
@@ -104,14 +107,14 @@ impl Streams {
         Some(made)
     }
 
-    /// The rest of a stream, for a client that comes back with the id of the last event that it has seen. Nothing if there is no
+    /// The rest of a stream, for a client that comes back with the id of the last event that it has seen. `None` if there is no
     /// such stream for it.
     pub(super) fn resume(
         &self,
         whose: &Whose,
         last_event: &str,
         options: &ResumeOptions,
-        permit: Option<Place>,
+        permit: Option<Permit>,
     ) -> Option<Response<Body>> {
         let (id, seen) = last_event.rsplit_once('.')?;
         let (id, seen) = (Uuid::try_parse(id).ok()?, seen.parse().ok()?);
@@ -122,13 +125,14 @@ impl Streams {
 }
 
 /// Answers a request on a stream that can be resumed. What is done quickly needs none.
-pub(super) async fn telling(
+pub(super) async fn streamed_call(
     shared: &Arc<Shared>,
     options: &ResumeOptions,
     whose: Whose,
     id: &str,
     mut work: BoxFuture<'static, Reply>,
     mut messages: mpsc::Receiver<String>,
+    share: Arc<Share>,
 ) -> Answered {
     if let Ok(reply) = timeout(QUICK, &mut work).await {
         return match messages.try_recv() {
@@ -137,8 +141,9 @@ pub(super) async fn telling(
         };
     }
     let Some(stream) = shared.mcp.streams.open(whose) else {
-        return super::events::telling(id, work, messages).await;
+        return super::events::streamed_call(id, work, messages, share).await;
     };
+    locked(&stream.said).held = Some(share.hold_responses());
     let body = stream.read(0, true, options.hold, None);
     let (shared, wait, id) = (Arc::clone(shared), options.wait, id.to_owned());
     tokio::spawn(async move {
@@ -146,9 +151,9 @@ pub(super) async fn telling(
             biased;
             () = shared.closing.cancelled() => None,
             () = stream.is_left(wait) => None,
-            reply = stream.drive(&mut work, &mut messages) => reply_text(&id, reply),
+            reply = stream.drive(&mut work, &mut messages) => reply_text(&id, bounded(reply, &share)),
         };
-        // What is still under way is aborted.
+        // What is still running is aborted.
         drop(work);
         stream.end(ended);
         // The end may have been lost on the way.
@@ -183,7 +188,8 @@ impl Resumable {
 
     fn say(&self, message: String) {
         let mut said = locked(&self.said);
-        if said.bytes + message.len() > MOST_KEPT {
+        let has_room = |held: &Held| held.try_add(message.len());
+        if said.bytes + message.len() > MOST_KEPT || !said.held.as_ref().is_none_or(has_room) {
             return;
         }
         said.bytes += message.len();
@@ -193,13 +199,16 @@ impl Resumable {
 
     fn end(&self, last: Option<String>) {
         let mut said = locked(&self.said);
+        if let (Some(held), Some(last)) = (&said.held, &last) {
+            held.add(last.len());
+        }
         said.messages
             .extend(last.map(|last| message::one_line(last).into()));
         said.is_over = true;
         self.news.send_replace(said.messages.len());
     }
 
-    /// Waits until nobody has read for a while.
+    /// Waits until the stream had no reader for a while.
     async fn is_left(&self, wait: Duration) {
         let mut readers = self.readers.subscribe();
         loop {
@@ -218,7 +227,7 @@ impl Resumable {
         seen: usize,
         is_first: bool,
         hold: Option<Duration>,
-        permit: Option<Place>,
+        permit: Option<Permit>,
     ) -> Body {
         let reader = Reader::new(self, seen, is_first, hold);
         let pieces = stream::unfold((reader, permit), |(mut reader, permit)| async move {
@@ -229,7 +238,7 @@ impl Resumable {
     }
 }
 
-/// Somebody who reads a stream, for as long as this is there.
+/// A reader of a stream, for as long as this exists.
 struct Reader {
     stream: Arc<Resumable>,
     seen: usize,

@@ -127,7 +127,7 @@ impl Seal {
         Ok(Self(LessSafeKey::new(key)))
     }
 
-    /// The state as a text. Nothing if the system has no random numbers.
+    /// The state as a text. `None` if the system has no random numbers.
     pub(super) fn close(
         &self,
         binding: &Binding<'_>,
@@ -151,7 +151,7 @@ impl Seal {
         Some(URL_SAFE_NO_PAD.encode(whole))
     }
 
-    /// The answers in a state; nothing if it is not ours, of another request, or too old.
+    /// The answers in a state; `None` if it is not ours, of another request, or too old.
     pub(super) fn open(&self, binding: &Binding<'_>, text: &str) -> Option<Map<String, Value>> {
         let mut whole = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (nonce, sealed) = whole.split_at_mut_checked(NONCE_LEN)?;

@@ -9,7 +9,7 @@ use operations_core::lock::locked;
 use uuid::Uuid;
 
 use super::client::Abilities;
-use super::level::Level;
+use super::logging::Level;
 
 /// Sessions of which something is kept. Beyond it the oldest are forgotten.
 const MOST_SESSIONS: usize = 10_000;
@@ -42,11 +42,11 @@ struct Session {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// By caller and name. Each belongs to a caller, so that nobody speaks for another.
+    /// By caller and name. Each belongs to a caller, so that no caller can use another's.
     open: HashMap<String, IndexMap<String, Session>>,
     /// How many of them there are.
     count: usize,
-    /// Those whose clients have said goodbye, apart from the others: whoever says goodbye often makes nobody forgotten.
+    /// Those that have ended, apart from the others: a client that ends many sessions pushes out no open one.
     over: IndexSet<(String, String)>,
 }
 
@@ -87,9 +87,9 @@ impl Sessions {
         change(own.entry(session.to_owned()).or_default())
     }
 
-    fn look<T>(&self, session: &str, caller: &str, look: impl FnOnce(&Session) -> T) -> Option<T> {
+    fn read<T>(&self, session: &str, caller: &str, read: impl FnOnce(&Session) -> T) -> Option<T> {
         let known = locked(&self.0);
-        known.open.get(caller)?.get(session).map(look)
+        known.open.get(caller)?.get(session).map(read)
     }
 
     pub(super) fn set_level(&self, session: &str, caller: &str, level: Level) {
@@ -97,10 +97,10 @@ impl Sessions {
     }
 
     pub(super) fn level(&self, session: &str, caller: &str) -> Option<Level> {
-        self.look(session, caller, |known| known.level)?
+        self.read(session, caller, |known| known.level)?
     }
 
-    /// Says whether there was room.
+    /// Returns whether there was room.
     pub(super) fn watch(&self, session: &str, caller: &str, uri: &str) -> bool {
         self.change(session, caller, |known| {
             let has_room = known.watched.len() < MOST_WATCHED;
@@ -123,11 +123,11 @@ impl Sessions {
     }
 
     pub(super) fn watched(&self, session: &str, caller: &str) -> HashSet<String> {
-        self.look(session, caller, |known| known.watched.clone())
+        self.read(session, caller, |known| known.watched.clone())
             .unwrap_or_default()
     }
 
-    /// The client says goodbye.
+    /// The client ends its session.
     pub(super) fn end(&self, session: &str, caller: &str) {
         let mut known = locked(&self.0);
         let known = &mut *known;
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_make_each_other_forgotten_and_nobody_else() {
+    fn anonymous_callers_push_out_each_other_only() {
         let sessions = Sessions::default();
         sessions.set_level("s", "ada", Level::Debug);
         sessions.set_level("first", "", Level::Debug);

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use operations_core::json::{Object, push_string};
+use operations_core::envelope::ResponseEnvelope;
+use operations_core::json::Object;
 use operations_spill::Range;
 use serde_json::{Map, Value, json};
 
 use super::catalog::Output;
-use super::generation::Generation;
 use super::message::{INVALID_PARAMS, Refusal};
-use super::request::{Asked, Reply};
+use super::protocol_version::ProtocolVersion;
+use super::request::{Reply, RequestContext};
 use super::resources;
 use super::result::{Draft, META_KEY};
 use crate::identity::Caller;
@@ -25,21 +26,28 @@ const PART: u64 = 1024 * 1024;
 /// What the `_meta` of a part says about the whole.
 const RANGE_KEY: &str = "alkdev.operations/range";
 
-/// The file that an envelope names, for whoever called.
-pub(super) fn offered(shared: &Shared, envelope: &str, caller: &Caller) -> Option<Arc<Download>> {
-    let meta = Object::read(envelope).ok()?.object("meta")?;
-    shared.downloads.offer(&meta, caller)
+/// The file that an envelope names, for the caller.
+pub(super) fn offered(
+    shared: &Shared,
+    envelope: &ResponseEnvelope,
+    caller: &Caller,
+) -> Option<Arc<Download>> {
+    shared.downloads.offer(&envelope.meta_members(), caller)
 }
 
 /// The result of a call whose data is in a file: its beginning, and a link to all of it.
-pub(super) fn draft(envelope: &str, id: &str, output: Output, file: &Download) -> Option<Draft> {
-    let members = Object::read(envelope).ok()?;
+pub(super) fn draft(
+    envelope: &ResponseEnvelope,
+    id: &str,
+    output: Output,
+    file: &Download,
+) -> Draft {
     let uri = format!("{SCHEME}{}", file.token);
-    let told = file.told(("uri", &uri));
+    let spill = file.to_json(("uri", &uri));
     let mut text = String::from("\"content\":[");
-    if let Some(preview) = members.string("data") {
+    if let Some(preview) = envelope.data().filter(|data| data.starts_with('"')) {
         text.push_str("{\"type\":\"text\",\"text\":");
-        push_string(&mut text, &preview);
+        text.push_str(preview);
         text.push_str("},");
     }
     let description = format!(
@@ -58,12 +66,12 @@ pub(super) fn draft(envelope: &str, id: &str, output: Output, file: &Download) -
     text.push(']');
     if output != Output::Undeclared {
         text.push_str(",\"structuredContent\":");
-        text.push_str(&json!({ "spilled": told }).to_string());
+        text.push_str(&json!({ "spilled": spill }).to_string());
     }
-    Some(Draft {
+    Draft {
         text,
-        meta: Map::from_iter([(META_KEY.to_owned(), json!({ "spill": told }))]),
-    })
+        meta: Map::from_iter([(META_KEY.to_owned(), json!({ "spill": spill }))]),
+    }
 }
 
 /// The schema of what stands in the place of an output.
@@ -86,7 +94,7 @@ pub(super) fn link_schema() -> Value {
     })
 }
 
-/// Whether somebody wants to read a large result.
+/// Whether a request is for a large result.
 pub(super) fn is_address(params: &Object<'_>) -> bool {
     params
         .string("uri")
@@ -94,12 +102,12 @@ pub(super) fn is_address(params: &Object<'_>) -> bool {
 }
 
 /// A part of a large result, for its caller. Without an offset and a length, the beginning.
-pub(super) async fn read(shared: &Shared, asked: &Asked, params: &Object<'_>) -> Reply {
+pub(super) async fn read(shared: &Shared, context: &RequestContext, params: &Object<'_>) -> Reply {
     let uri = params.string("uri").unwrap_or_default();
     let (token, query) = uri.split_once('?').unwrap_or((&uri, ""));
     let token = token.strip_prefix(SCHEME).unwrap_or_default();
-    let Some(file) = shared.downloads.find(token, &asked.caller) else {
-        return Reply::Refused(resources::not_found(&uri, asked.generation));
+    let Some(file) = shared.downloads.find(token, &context.caller) else {
+        return Reply::Refused(resources::not_found(&uri, context.protocol));
     };
     let Some(range) = part(query, file.bytes()) else {
         let message = format!(
@@ -109,18 +117,18 @@ pub(super) async fn read(shared: &Shared, asked: &Asked, params: &Object<'_>) ->
         return Reply::Refused(Refusal::new(INVALID_PARAMS, message));
     };
     let Ok(bytes) = file.part(range).await else {
-        return Reply::Refused(resources::not_found(&uri, asked.generation));
+        return Reply::Refused(resources::not_found(&uri, context.protocol));
     };
     let result = contents(&uri, &file, range, bytes);
-    let caching = match asked.generation {
-        Generation::Handshake => "",
-        Generation::Stateless => r#","ttlMs":0,"cacheScope":"private""#,
+    let caching = match context.protocol {
+        ProtocolVersion::Handshake => "",
+        ProtocolVersion::Stateless => r#","ttlMs":0,"cacheScope":"private""#,
     };
-    let result = format!(r#"{{"contents":[{result}]{caching}{}}}"#, asked.about());
+    let result = format!(r#"{{"contents":[{result}]{caching}{}}}"#, context.about());
     Reply::Result(result.into())
 }
 
-/// The part that a query asks for; nothing where it makes no sense.
+/// The part that a query asks for; `None` where it makes no sense.
 fn part(query: &str, bytes: u64) -> Option<Range> {
     let (mut start, mut length) = (0, PART);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {

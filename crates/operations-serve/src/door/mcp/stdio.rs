@@ -1,5 +1,5 @@
 //! One conversation, a message in each line: what standard input and output are for. Lines come and go through channels;
-//! whoever has the streams reads and writes them.
+//! the owner of the streams reads and writes them.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::changes::{Audience, Subscription, Watcher};
+use super::cancellation::{Key, RunningCalls};
 use super::client::{self, Abilities};
-use super::generation::{self, Generation};
 use super::message::{self, INTERNAL_ERROR, Kind, Message, Refusal};
+use super::notifications::{Audience, Subscription, Watcher};
 use super::progress;
-use super::request::{self, Asked, Reply};
-use super::running::{Key, Running};
+use super::protocol_version::{self, ProtocolVersion};
+use super::request::{self, Reply, RequestContext};
 use crate::identity::Caller;
 use crate::options::McpDoor;
 use crate::service::Shared;
@@ -33,19 +33,19 @@ pub struct Conversation {
     shared: Arc<Shared>,
     door: McpDoor,
     caller: Arc<Caller>,
-    running: Running,
+    running: RunningCalls,
     tasks: TaskTracker,
-    /// Nothing is announced any more.
+    /// No more notifications are sent.
     quiet: CancellationToken,
-    /// Everything ends with it.
+    /// Ends everything.
     over: CancellationToken,
-    /// Whoever does not read is not read from: there is room for a few lines.
+    /// A client that does not read is not read from: there is room for a few lines.
     out: mpsc::Sender<String>,
     /// The conversation among those of this server.
     session: String,
-    /// What an older client can be asked.
+    /// The requests that an older client supports.
     abilities: Abilities,
-    /// An older client was told, or is to be told, what changes.
+    /// An older client gets notifications of changes.
     announces: bool,
 }
 
@@ -63,7 +63,7 @@ impl Conversation {
             shared,
             door,
             caller,
-            running: Running::default(),
+            running: RunningCalls::default(),
             tasks: TaskTracker::new(),
             quiet: CancellationToken::new(),
             over: kill.child_token(),
@@ -78,7 +78,7 @@ impl Conversation {
     pub async fn run(mut self, mut lines: mpsc::Receiver<String>) {
         let (over, tasks) = (self.over.clone(), self.tasks.clone());
         let (closing, quiet) = (self.shared.closing.clone(), self.quiet.clone());
-        // Whoever waits for it to be empty waits for it to be closed, too; it takes tasks all the same.
+        // `wait` needs a closed tracker; it takes tasks all the same.
         tasks.close();
         let finished = async {
             closing.cancelled().await;
@@ -94,7 +94,7 @@ impl Conversation {
                 () = &mut finished => break,
                 line = lines.recv() => line,
             };
-            // Nobody reads what else there is to say, when there are no more.
+            // Without a reader, nothing else needs to be written.
             let Some(line) = line else { break };
             if !line.trim().is_empty() {
                 self.hear(&line).await;
@@ -116,7 +116,10 @@ impl Conversation {
                 let mut key = key(id);
                 key.session.clone_from(&self.session);
                 self.caller.id().clone_into(&mut key.caller);
-                self.shared.mcp.questions.answered(&key, result, error);
+                self.shared
+                    .mcp
+                    .client_requests
+                    .answered(&key, result, error);
             }
             Kind::Notification { method } => match method.as_str() {
                 "notifications/initialized" => self.announce(),
@@ -138,21 +141,21 @@ impl Conversation {
                 let refusal = Refusal::new(INTERNAL_ERROR, message);
                 self.say(message::error(Some(id), &refusal)).await;
             }
-            Kind::Request { id, method } => match generation::of(&method, &params, None) {
+            Kind::Request { id, method } => match protocol_version::of(&method, &params, None) {
                 Err(refusal) => self.say(message::error(Some(id), &refusal)).await,
-                Ok(Generation::Stateless) if method == "subscriptions/listen" => {
+                Ok(ProtocolVersion::Stateless) if method == "subscriptions/listen" => {
                     match Subscription::read(id, &params) {
                         Ok(subscription) => self.subscribe(id, subscription).await,
                         Err(refusal) => self.say(message::error(Some(id), &refusal)).await,
                     }
                 }
-                Ok(generation) => {
+                Ok(protocol) => {
                     if method == "initialize" {
                         let capabilities = params.object("capabilities");
                         self.abilities = Abilities::read(capabilities.as_ref());
                     }
                     let text = message::params_text(line);
-                    self.answer(id, method, &params, text, generation);
+                    self.answer(id, method, &params, text, protocol);
                 }
             },
         }
@@ -169,25 +172,25 @@ impl Conversation {
         method: String,
         params: &Object<'_>,
         text: String,
-        generation: Generation,
+        protocol: ProtocolVersion,
     ) {
         let timeout = self.shared.options.timeout;
         let (say, mut messages) = mpsc::channel::<String>(WAITING_MESSAGES);
-        let (client, level) = match generation {
-            Generation::Stateless => {
+        let (client, level) = match protocol {
+            ProtocolVersion::Stateless => {
                 let level = client::level_of_request(params);
                 (Abilities::of_request(params), level)
             }
-            Generation::Handshake => {
+            ProtocolVersion::Handshake => {
                 let sessions = &self.shared.mcp.sessions;
                 let level = sessions.level(&self.session, self.caller.id());
                 (self.abilities, level)
             }
         };
-        let asked = Asked {
+        let context = RequestContext {
             method,
             params: text,
-            generation,
+            protocol,
             client,
             level,
             token: progress::token(params),
@@ -200,7 +203,7 @@ impl Conversation {
             metadata: None,
             trace: request::trace_of(params),
             out: Some(say),
-            questions: self.shared.mcp.questions.clone(),
+            client_requests: self.shared.mcp.client_requests.clone(),
             server: request::server_info(&self.door),
             held: None,
         };
@@ -212,7 +215,7 @@ impl Conversation {
         );
         let id = id.to_owned();
         let talk = async move {
-            let work = request::answer(&shared, &door, asked);
+            let work = request::answer(&shared, &door, context);
             let mut work = std::pin::pin!(work);
             let reply = loop {
                 tokio::select! {
@@ -245,13 +248,13 @@ impl Conversation {
         });
     }
 
-    /// From now on an older client is told what changes.
+    /// From now on an older client gets notifications of changes.
     fn announce(&mut self) {
         if std::mem::replace(&mut self.announces, true) {
             return;
         }
         let audience = Audience::Session(Some(self.session.clone()));
-        self.tell(self.watcher(audience), CancellationToken::new());
+        self.notify(self.watcher(audience), CancellationToken::new());
     }
 
     async fn subscribe(&self, id: &str, subscription: Subscription) {
@@ -260,13 +263,13 @@ impl Conversation {
             self.say(acknowledgement).await;
             return self.say(end).await;
         }
-        // From here on, changes are noticed: whoever has read the acknowledgement relies on that.
+        // From here on, changes are noticed: a client that has read the acknowledgement relies on that.
         let watcher = self.watcher(Audience::Subscription(subscription));
         self.say(acknowledgement).await;
         let entry = self.running.begin(key(id));
         let cancel = entry.cancel.clone();
         let (out, quiet, over) = (self.out.clone(), self.quiet.clone(), self.over.clone());
-        self.tell(watcher, cancel.clone());
+        self.notify(watcher, cancel.clone());
         self.tasks.spawn(async move {
             let _entry = entry;
             tokio::select! {
@@ -279,10 +282,10 @@ impl Conversation {
     }
 
     fn watcher(&self, audience: Audience) -> Watcher {
-        Watcher::new(&self.shared, &self.caller, audience)
+        Watcher::new(&self.shared, &self.door, &self.caller, audience)
     }
 
-    fn tell(&self, mut watcher: Watcher, cancel: CancellationToken) {
+    fn notify(&self, mut watcher: Watcher, cancel: CancellationToken) {
         let (out, quiet) = (self.out.clone(), self.quiet.clone());
         let talk = async move {
             while let Some(messages) = watcher.next().await {

@@ -1,13 +1,13 @@
 //! What clients are shown: the operations of a registry as tools, prompts and resources, ready to be sent.
 
-mod look;
+mod descriptor;
 mod prompt;
 mod resource;
 mod template;
 mod tool;
 
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use operations_core::access::{AccessControl, Identity, enforce_access};
@@ -17,12 +17,13 @@ use operations_tools::Target;
 use operations_tools::names::tool_names;
 use sha2::{Digest, Sha256};
 
-use self::look::Described;
+use self::descriptor::OperationDescriptor;
 pub(super) use self::prompt::{Prompt, Source};
 pub(super) use self::resource::Resource;
 pub(super) use self::tool::{Output, Tool};
-use super::generation::Generation;
-use crate::described;
+use super::protocol_version::ProtocolVersion;
+use crate::description_cache;
+use crate::options::McpDoor;
 
 /// What the `_meta` of a tool has about its operation.
 pub(super) const OPERATION_KEY: &str = "alkdev.operations/operation";
@@ -30,7 +31,7 @@ pub(super) const OPERATION_KEY: &str = "alkdev.operations/operation";
 /// The one argument that is the input itself, where that is no object. Only our own client knows of it.
 const INPUT_KEY: &str = "alkdev.operations/input";
 
-/// Lists that are kept for callers who may call different things.
+/// Cached lists, for callers with different rights.
 const KEPT_LISTS: usize = 64;
 
 /// Whether a resource can be at this address, which may have variables.
@@ -44,13 +45,13 @@ pub(super) struct Listed {
     /// The operation.
     pub(super) id: String,
     access: AccessControl,
-    /// As JSON, for each generation.
+    /// As JSON, for each protocol version.
     handshake: String,
     stateless: String,
 }
 
 impl Listed {
-    fn new(each: &Described, handshake: String, stateless: String) -> Self {
+    fn new(each: &OperationDescriptor, handshake: String, stateless: String) -> Self {
         Self {
             id: each.id.clone(),
             access: each.access.clone(),
@@ -59,7 +60,7 @@ impl Listed {
         }
     }
 
-    /// Whether somebody may have it.
+    /// Whether a caller may have it.
     pub(super) fn is_for(&self, identity: Option<&Identity>) -> bool {
         enforce_access(&self.access, identity, &self.id).is_ok()
     }
@@ -93,13 +94,29 @@ pub(super) struct Fingerprints {
     pub(super) resources: [u8; 32],
 }
 
-/// A list as it was sent before: which one, what is in it, and for which generation.
+/// A list as it was sent before: which one, what is in it, and for which protocol version.
 type ListKey = (List, Vec<bool>, bool);
 
-/// What there is to be shown, at one time.
+/// What there is to be shown at each MCP door, at one time.
 #[derive(Debug)]
-pub(super) struct Catalog {
+pub(super) struct Catalogs {
     revision: u64,
+    views: Vec<Arc<Catalog>>,
+}
+
+impl Catalogs {
+    /// What there is at one door. Nothing, where no operation is offered there.
+    pub(super) fn view(&self, door: &McpDoor) -> Arc<Catalog> {
+        self.views
+            .get(door.view)
+            .map(Arc::clone)
+            .unwrap_or_default()
+    }
+}
+
+/// What there is to be shown, at one time.
+#[derive(Debug, Default)]
+pub(super) struct Catalog {
     tools: Vec<Tool>,
     tools_by_name: HashMap<String, usize>,
     prompts: Vec<Prompt>,
@@ -112,7 +129,7 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    fn add(&mut self, each: &Described, name: String) {
+    fn add(&mut self, each: &OperationDescriptor, name: String) {
         if let Some(resource) = Resource::new(each, &name) {
             if resource.is_template() {
                 self.templates.push(resource);
@@ -140,7 +157,7 @@ impl Catalog {
         self.tools.get(*index)
     }
 
-    /// The names of the tools that somebody may call.
+    /// The names of the tools that a caller may call.
     pub(super) fn tool_names_for(
         &self,
         identity: Option<&Identity>,
@@ -194,7 +211,7 @@ impl Catalog {
         !self.resources.is_empty() || !self.templates.is_empty()
     }
 
-    /// Everything in a list, whoever may have it.
+    /// Everything in a list, regardless of the caller.
     fn listed(&self, list: List) -> Box<dyn Iterator<Item = &Listed> + '_> {
         match list {
             List::Tools => Box::new(self.tools.iter().map(|tool| &tool.listed)),
@@ -205,20 +222,20 @@ impl Catalog {
     }
 
     /// The result of a request for a list: what the caller may have and what is served. `about` is what results have in the
-    /// newer generation, as members of an object.
+    /// stateless protocol, as members of an object.
     pub(super) fn list(
         &self,
         list: List,
         identity: Option<&Identity>,
         is_served: impl Fn(&str) -> bool,
-        generation: Generation,
+        protocol: ProtocolVersion,
         about: &str,
     ) -> Bytes {
         let shown: Vec<bool> = self
             .listed(list)
             .map(|each| each.is_for(identity) && is_served(&each.id))
             .collect();
-        let is_stateless = generation == Generation::Stateless;
+        let is_stateless = protocol == ProtocolVersion::Stateless;
         let key = (list, shown, is_stateless);
         let mut lists = locked(&self.lists);
         if let Some(list) = lists.get(&key) {
@@ -277,12 +294,12 @@ impl Catalog {
     }
 }
 
-impl described::Described for Catalog {
-    const QUESTION: &'static str = r#"{"describe":true}"#;
+impl description_cache::FromDescription for Catalogs {
+    const REQUEST: &'static str = r#"{"describe":true}"#;
 
-    /// Reads what the host says: a JSON list.
+    /// Reads what JavaScript says: a JSON list.
     fn read(text: &str, revision: u64) -> Result<Self, CallError> {
-        let described: Vec<Described> = serde_json::from_str(text).map_err(|error| {
+        let described: Vec<OperationDescriptor> = serde_json::from_str(text).map_err(|error| {
             let message = format!("The list of operations cannot be read: {error}");
             CallError::new(Code::UnknownError, message)
         })?;
@@ -291,20 +308,22 @@ impl described::Described for Catalog {
             .map(|each| (&*each.id, each.mcp.name.as_deref()))
             .collect();
         let names = tool_names(&ids, Target::Mcp.rules());
-        let mut made = Self {
+        let doors = described
+            .iter()
+            .map(|each| u32::BITS - each.views.leading_zeros());
+        let views = (0..doors.max().unwrap_or_default()).map(|door| {
+            let mut made = Catalog::default();
+            for (each, name) in described.iter().zip(&names) {
+                if each.views >> door & 1 == 1 {
+                    made.add(each, name.clone());
+                }
+            }
+            Arc::new(made)
+        });
+        Ok(Self {
             revision,
-            tools: Vec::new(),
-            tools_by_name: HashMap::new(),
-            prompts: Vec::new(),
-            prompts_by_name: HashMap::new(),
-            resources: Vec::new(),
-            templates: Vec::new(),
-            lists: Mutex::default(),
-        };
-        for (each, name) in described.iter().zip(names) {
-            made.add(each, name);
-        }
-        Ok(made)
+            views: views.collect(),
+        })
     }
 
     fn revision(&self) -> u64 {
@@ -324,12 +343,14 @@ mod tests {
 
     use super::*;
 
-    fn catalog(operations: &Value) -> Catalog {
-        described::Described::read(&operations.to_string(), 1).expect("a catalogue")
+    fn catalog(operations: &Value) -> Arc<Catalog> {
+        let made: Catalogs = description_cache::FromDescription::read(&operations.to_string(), 1)
+            .expect("a catalogue");
+        Arc::clone(&made.views[0])
     }
 
-    fn listed(catalog: &Catalog, generation: Generation, identity: Option<&Identity>) -> Value {
-        let list = catalog.list(List::Tools, identity, |_| true, generation, r#""x":1"#);
+    fn listed(catalog: &Catalog, protocol: ProtocolVersion, identity: Option<&Identity>) -> Value {
+        let list = catalog.list(List::Tools, identity, |_| true, protocol, r#""x":1"#);
         serde_json::from_slice(&list).expect("JSON")
     }
 
@@ -351,10 +372,10 @@ mod tests {
             operation("a.any", &json!({ "output": {} })),
             operation("a.date", &json!({ "output": { "type": "Date" } })),
         ]));
-        let stateless = listed(&catalog, Generation::Stateless, None);
+        let stateless = listed(&catalog, ProtocolVersion::Stateless, None);
         assert_eq!(stateless["tools"][0]["outputSchema"], list);
         assert_eq!(stateless["x"], 1);
-        let handshake = listed(&catalog, Generation::Handshake, None);
+        let handshake = listed(&catalog, ProtocolVersion::Handshake, None);
         let wrapped = &handshake["tools"][0]["outputSchema"];
         assert_eq!(wrapped["type"], "object");
         assert_eq!(
@@ -380,7 +401,7 @@ mod tests {
             ),
         ]));
         let names = |identity: Option<&Identity>| {
-            let list = listed(&catalog, Generation::Handshake, identity);
+            let list = listed(&catalog, ProtocolVersion::Handshake, identity);
             let tools = list["tools"].as_array().cloned().expect("tools");
             tools
                 .iter()
@@ -394,10 +415,10 @@ mod tests {
             resources: None,
         };
         assert_eq!(names(Some(&ada)), ["a_open", "a_closed"]);
-        let list = listed(&catalog, Generation::Handshake, None);
+        let list = listed(&catalog, ProtocolVersion::Handshake, None);
         assert_eq!(list["tools"][0]["annotations"]["readOnlyHint"], true);
         assert_eq!(list["tools"][0]["_meta"][OPERATION_KEY]["id"], "a.open");
-        let none = catalog.list(List::Tools, None, |_| false, Generation::Handshake, "");
+        let none = catalog.list(List::Tools, None, |_| false, ProtocolVersion::Handshake, "");
         assert_eq!(&*none, br#"{"tools":[]}"#);
     }
 
@@ -410,7 +431,7 @@ mod tests {
             operation("a.any", &json!({})),
             operation("a.date", &json!({ "input": { "type": "Date" } })),
         ]));
-        let list = listed(&catalog, Generation::Stateless, None);
+        let list = listed(&catalog, ProtocolVersion::Stateless, None);
         assert_eq!(list["tools"][0]["inputSchema"], object);
         let tools = list["tools"].as_array().expect("a list");
         let names: Vec<_> = tools.iter().map(|tool| tool["name"].clone()).collect();
@@ -456,7 +477,7 @@ mod tests {
             operation("a.writes", &json!({ "mcp": resource("x://writes") })),
         ]));
         let list = |list| {
-            let text = catalog.list(list, None, |_| true, Generation::Handshake, "");
+            let text = catalog.list(list, None, |_| true, ProtocolVersion::Handshake, "");
             serde_json::from_slice::<Value>(&text).expect("JSON")
         };
         assert_eq!(list(List::Tools), json!({ "tools": [] }));

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::look::Described;
+use super::descriptor::OperationDescriptor;
 use super::{Listed, OPERATION_KEY};
 
 /// An operation as a prompt.
@@ -13,8 +13,8 @@ pub(in super::super) struct Prompt {
 }
 
 impl Prompt {
-    /// The prompt for an operation, under a name. Nothing where it is none.
-    pub(super) fn new(each: &Described, name: &str) -> Option<Self> {
+    /// The prompt for an operation, under a name. `None` where it is not offered as one.
+    pub(super) fn new(each: &OperationDescriptor, name: &str) -> Option<Self> {
         if !each.mcp.prompt {
             return None;
         }
@@ -54,7 +54,7 @@ pub(in super::super) enum Source {
 }
 
 impl Arguments {
-    pub(super) fn new(each: &Described) -> Self {
+    pub(super) fn new(each: &OperationDescriptor) -> Self {
         let member = |name| each.input.as_ref().and_then(|schema| schema.get(name));
         let required = member("required").and_then(Value::as_array);
         Self {
@@ -130,7 +130,7 @@ impl Arguments {
     }
 }
 
-/// A text as the type that a schema names; nothing where it is to stay a text.
+/// A text as the type that a schema names; `None` where it is to stay a text.
 fn typed(text: &str, schema: &Value) -> Option<Value> {
     let parsed = || serde_json::from_str::<Value>(text).ok();
     match schema.get("type")?.as_str()? {

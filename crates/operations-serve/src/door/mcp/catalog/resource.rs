@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::look::Described;
+use super::descriptor::OperationDescriptor;
 use super::prompt::Arguments;
 use super::template::Template;
 use super::{Listed, OPERATION_KEY};
@@ -18,21 +18,21 @@ pub(in super::super) struct Resource {
 }
 
 impl Resource {
-    /// The resource for an operation, under a name. Nothing where it is none.
-    pub(super) fn new(each: &Described, name: &str) -> Option<Self> {
-        let look = each.mcp.resource.as_ref()?;
+    /// The resource for an operation, under a name. `None` where it is not offered as one.
+    pub(super) fn new(each: &OperationDescriptor, name: &str) -> Option<Self> {
+        let descriptor = each.mcp.resource.as_ref()?;
         // What clients read at their leisure must not do anything.
         if each.operation_type != OperationType::Query {
             return None;
         }
-        let template = Template::read(&look.uri)?;
+        let template = Template::read(&descriptor.uri)?;
         let address = if template.has_variables() {
             "uriTemplate"
         } else {
             "uri"
         };
         let mut resource = json!({
-            address: look.uri,
+            address: descriptor.uri,
             "name": name,
             "description": each.description,
             "_meta": { OPERATION_KEY: { "id": each.id } },
@@ -41,14 +41,14 @@ impl Resource {
             if let Some(title) = &each.title {
                 members.insert("title".to_owned(), json!(title));
             }
-            if let Some(mime_type) = &look.mime_type {
+            if let Some(mime_type) = &descriptor.mime_type {
                 members.insert("mimeType".to_owned(), json!(mime_type));
             }
         }
         let text = resource.to_string();
         Some(Self {
             listed: Listed::new(each, text.clone(), text),
-            mime_type: look.mime_type.clone(),
+            mime_type: descriptor.mime_type.clone(),
             arguments: Arguments::new(each),
             template,
         })
@@ -64,7 +64,7 @@ impl Resource {
         self.template.text()
     }
 
-    /// The values of its variables at this address; nothing where it is elsewhere.
+    /// The values of its variables at this address; `None` where it is elsewhere.
     pub(super) fn at(&self, uri: &str) -> Option<Vec<(String, String)>> {
         self.template.matched(uri)
     }

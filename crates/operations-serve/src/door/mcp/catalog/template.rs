@@ -22,7 +22,7 @@ impl Template {
         self.parts.is_empty()
     }
 
-    /// Reads an address. Nothing where two variables have nothing between them, or a brace is alone.
+    /// Reads an address. `None` where two variables have nothing between them, or a brace is alone.
     pub(super) fn read(text: &str) -> Option<Self> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -74,7 +74,7 @@ impl Template {
             .any(|part| matches!(part, Part::Variable { .. }))
     }
 
-    /// What the variables are in an address; nothing where it is another. A variable ends where what follows it begins.
+    /// What the variables are in an address; `None` if the address does not match. A variable ends where what follows it begins.
     pub(super) fn matched(&self, uri: &str) -> Option<Vec<(String, String)>> {
         let mut found = Vec::new();
         let mut rest = uri;

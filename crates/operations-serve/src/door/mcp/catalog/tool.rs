@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::spilled::link_schema;
 use super::super::tasks::Support;
-use super::look::Described;
+use super::descriptor::OperationDescriptor;
 use super::{INPUT_KEY, Listed, OPERATION_KEY};
 
 const JSON_TYPES: [&str; 7] = [
@@ -22,7 +22,7 @@ pub(in super::super) enum Output {
     Undeclared,
     /// An object.
     Object,
-    /// Something else, for which the older generation has no word.
+    /// Something else, for which the handshake protocol has no word.
     Other,
 }
 
@@ -37,7 +37,7 @@ pub(in super::super) struct Tool {
     pub(in super::super) requires: Vec<String>,
     /// Whether it can be called as a task.
     pub(in super::super) task: Option<Support>,
-    /// The arguments that clients of the newer generation send as headers too. None where the schema breaks the rules for it:
+    /// The arguments that clients of the stateless protocol send as headers too. None where the schema breaks the rules for it:
     /// such clients leave the tool out.
     pub(in super::super) mirrored: Vec<Mirrored>,
     /// Whether `INPUT_KEY` is understood.
@@ -67,7 +67,7 @@ impl Tool {
     }
 
     /// The tool for an operation, under a name.
-    pub(super) fn new(each: &Described, name: &str) -> Option<Self> {
+    pub(super) fn new(each: &OperationDescriptor, name: &str) -> Option<Self> {
         let (input_schema, projection) = input(each.input.as_ref())?;
         let output_schema = each
             .output
@@ -91,7 +91,7 @@ impl Tool {
         if let Some(schema) = other {
             about.insert("inputSchema".to_owned(), schema);
         }
-        // What all clients are told may be less.
+        // What all clients see may be less.
         if let Some(schema) = &each.output
             && (output_schema.is_none() || each.spills)
         {
@@ -209,7 +209,7 @@ fn wrapped(schema: &Value, id: &str) -> Value {
 fn or_link(schema: &Value, id: &str) -> Value {
     let either = json!([apart(schema, id), link_schema()]);
     if is_object(schema) {
-        // The older generation takes nothing else.
+        // The handshake protocol takes nothing else.
         json!({ "type": "object", "anyOf": either })
     } else {
         json!({ "anyOf": either })

@@ -13,27 +13,27 @@ use tokio_util::task::TaskTracker;
 
 use super::store::{NoRoom, Record, Store};
 use super::{Live, Talk, caller_of, run, wire};
-use crate::door::mcp::generation::Generation;
 use crate::door::mcp::message::{INTERNAL_ERROR, Refusal};
-use crate::door::mcp::request::{Asked, Reply};
+use crate::door::mcp::protocol_version::ProtocolVersion;
+use crate::door::mcp::request::{Reply, RequestContext};
+use crate::door::mcp::running_call::RunningCall;
 use crate::door::mcp::tools::Finishing;
-use crate::door::mcp::underway::Underway;
 use crate::service::Shared;
 
 /// Why a call does not become a task.
 pub(in super::super) enum NoTask {
     /// There are too many.
     Full,
-    /// They cannot be kept; the operator knows why.
+    /// They cannot be stored; the reason is logged.
     Broken,
 }
 
 impl NoTask {
-    /// What a client is told who cannot do without.
+    /// The error for a client that needs a task.
     pub(in super::super) fn refusal(&self) -> Refusal {
         let message = match self {
             Self::Full => "There are too many tasks. Try again later",
-            Self::Broken => "Tasks cannot be kept at the moment. Try again later",
+            Self::Broken => "Tasks cannot be stored at the moment. Try again later",
         };
         Refusal::new(INTERNAL_ERROR, message)
     }
@@ -42,12 +42,12 @@ impl NoTask {
 /// A new task, for a call that is to become one.
 pub(in super::super) async fn create(
     shared: &Shared,
-    asked: &Asked,
+    context: &RequestContext,
     keep: f64,
 ) -> Result<Draft, NoTask> {
     let tasks = shared.mcp.tasks.as_ref().ok_or(NoTask::Broken)?;
-    let (caller, store) = (caller_of(asked), Arc::clone(&tasks.store));
-    // On its own, so that it is dropped right there if nobody waits for it any more.
+    let (caller, store) = (caller_of(context), Arc::clone(&tasks.store));
+    // On its own, so that it is dropped right there if it is not waited for any more.
     let tracker = tasks.tracker.clone();
     let created = tasks.tracker.spawn(async move {
         let record = store.create(caller, keep).await?;
@@ -62,14 +62,14 @@ pub(in super::super) async fn create(
         Ok(draft) => Ok(draft),
         Err(NoRoom::Full) => Err(NoTask::Full),
         Err(NoRoom::Broken(error)) => {
-            let message = format!("Tasks cannot be kept: {}", error.message);
-            shared.log_failure(&asked.request_id, &CallError::failed(message));
+            let message = format!("Tasks cannot be stored: {}", error.message);
+            shared.log_failure(&context.request_id, &CallError::failed(message));
             Err(NoTask::Broken)
         }
     }
 }
 
-/// A task that nobody works on yet. To drop it is to remove it: a client that left before it learnt the name of its task
+/// A task that is not worked on yet. To drop it is to remove it: a client that left before it learnt the name of its task
 /// could neither ask for it nor cancel it.
 #[derive(Debug)]
 pub(in super::super) struct Draft {
@@ -95,12 +95,12 @@ impl Drop for Draft {
     }
 }
 
-/// From now on, a call is a task: what its client is told.
+/// From now on, a call is a task: the result that its client gets.
 pub(in super::super) fn begin(
     shared: &Arc<Shared>,
-    asked: &Asked,
+    context: &RequestContext,
     mut draft: Draft,
-    call: Underway,
+    call: RunningCall,
     finishing: Finishing,
 ) -> Reply {
     let (Some(tasks), Some(record)) = (&shared.mcp.tasks, draft.record.take()) else {
@@ -113,16 +113,16 @@ pub(in super::super) fn begin(
     let (end, ended) = watch::channel(false);
     let live = Arc::new(Live {
         record,
-        session: asked.session.as_deref().map(Into::into),
+        session: context.session.as_deref().map(Into::into),
         cancel: CancellationToken::new(),
         talk: Mutex::new(talk),
         ended,
     });
     locked(&tasks.live).insert(live.record.id, Arc::clone(&live));
-    let told = wire::task(&live.record, None, &tasks.options, asked.generation);
-    let text = match asked.generation {
-        Generation::Handshake => json!({ "task": told }).to_string(),
-        Generation::Stateless => wire::result(told, asked, "task"),
+    let members = wire::task(&live.record, None, &tasks.options, context.protocol);
+    let text = match context.protocol {
+        ProtocolVersion::Handshake => json!({ "task": members }).to_string(),
+        ProtocolVersion::Stateless => wire::result(members, context, "task"),
     };
     let work = run::run(Arc::clone(shared), live, call, finishing, end);
     tasks.tracker.spawn(work);

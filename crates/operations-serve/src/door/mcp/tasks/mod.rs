@@ -5,7 +5,7 @@ mod begin;
 mod requests;
 pub(super) mod run;
 mod store;
-mod wanted;
+mod support;
 mod wire;
 
 use std::collections::{BTreeMap, HashMap};
@@ -26,16 +26,16 @@ use uuid::Uuid;
 pub(super) use self::begin::{NoTask, begin, create};
 pub(super) use self::requests::answer;
 use self::store::{Record, Status, Store};
-pub(super) use self::wanted::{Support, Wanted, undeclared, wanted};
-use super::generation::Generation;
+pub(super) use self::support::{Support, TaskRequest, requested, undeclared};
+use super::client_requests::ClientRequest;
 use super::message::INTERNAL_ERROR;
-use super::questions::Question;
-use super::request::Asked;
+use super::protocol_version::ProtocolVersion;
+use super::request::RequestContext;
 use crate::identity::Caller;
 
 /// The extension of 2026-07-28.
 pub(super) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
-/// Changes that a slow listener has not heard of yet.
+/// Changes that a slow subscriber has not received yet.
 const WAITING_CHANGES: usize = 1_024;
 
 /// How tasks are kept.
@@ -74,17 +74,17 @@ pub(super) struct Tasks {
     store: Arc<Store>,
     /// Those that this process works on.
     live: Mutex<HashMap<Uuid, Arc<Live>>>,
-    /// Those that are not what they were.
+    /// Those that have changed.
     changes: broadcast::Sender<Changed>,
     /// Work that a server which closes waits for.
     tracker: TaskTracker,
 }
 
-/// A task that is not what it was.
+/// A task that has changed.
 #[derive(Debug, Clone)]
 pub(super) struct Changed {
     pub(super) id: Uuid,
-    /// The session of the older generation that has begun it.
+    /// The session of the handshake protocol that has begun it.
     session: Option<Arc<str>>,
 }
 
@@ -95,7 +95,7 @@ impl Changed {
     }
 }
 
-/// A task that is under way.
+/// A task that is running.
 #[derive(Debug)]
 struct Live {
     record: Record,
@@ -114,10 +114,10 @@ struct Talk {
     message: Option<String>,
     /// The last sign of progress: `{ progress, total?, message? }`.
     progress: Option<Value>,
-    /// What it wants to know: who waits for the answer, and the question.
-    open: BTreeMap<String, (Arc<str>, Question)>,
-    /// How many questions it has asked.
-    asked: u64,
+    /// Its open requests to the client: who waits for the response, and the request.
+    open: BTreeMap<String, (Arc<str>, ClientRequest)>,
+    /// How many requests it has made.
+    asked_count: u64,
 }
 
 impl Tasks {
@@ -145,31 +145,31 @@ impl Tasks {
     }
 
     fn changed(&self, live: &Live) {
-        // Nobody may be listening.
+        // There may be no receiver.
         let _ = self.changes.send(Changed {
             id: live.record.id,
             session: live.session.clone(),
         });
     }
 
-    /// A task as `tasks/get` would tell of it: the members of an object, as JSON. Nothing where the caller has none of this name.
-    pub(super) async fn told(
+    /// A task as `tasks/get` has it: the members of an object, as JSON. `None` where the caller has no such task.
+    pub(super) async fn members(
         &self,
         caller: &Caller,
         id: Uuid,
-        generation: Generation,
+        protocol: ProtocolVersion,
     ) -> Option<String> {
         let caller = caller.identity.as_ref().map(|identity| &identity.id);
         let is_theirs = |record: &Record| record.caller.as_ref() == caller;
         if let Some(live) = self.live(id) {
             let said = locked(&live.talk);
-            let task = wire::task(&live.record, Some(&said), &self.options, generation);
+            let task = wire::task(&live.record, Some(&said), &self.options, protocol);
             return is_theirs(&live.record).then(|| wire::members(task));
         }
         let record = self.store.read(id).await.ok().flatten();
         let record = record.filter(is_theirs)?;
-        let mut task = wire::task(&record, None, &self.options, generation);
-        if generation == Generation::Handshake {
+        let mut task = wire::task(&record, None, &self.options, protocol);
+        if protocol == ProtocolVersion::Handshake {
             return Some(wire::members(task));
         }
         if let Some(error) = &record.error {
@@ -197,7 +197,7 @@ fn lost() -> Value {
     })
 }
 
-fn caller_of(asked: &Asked) -> Option<String> {
-    let identity = asked.caller.identity.as_ref();
+fn caller_of(context: &RequestContext) -> Option<String> {
+    let identity = context.caller.identity.as_ref();
     identity.map(|identity| identity.id.clone())
 }

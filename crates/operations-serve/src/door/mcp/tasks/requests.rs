@@ -1,4 +1,4 @@
-//! What clients ask about their tasks.
+//! Requests about tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,25 +13,25 @@ use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::store::{Record, Status};
-use super::wanted::undeclared;
+use super::support::undeclared;
 use super::{Live, Tasks, caller_of, wire};
-use crate::door::mcp::generation::Generation;
 use crate::door::mcp::message::{INTERNAL_ERROR, INVALID_PARAMS, Refusal};
-use crate::door::mcp::request::Asked;
+use crate::door::mcp::protocol_version::ProtocolVersion;
+use crate::door::mcp::request::RequestContext;
 use crate::service::Shared;
 
-/// How long somebody who cancels waits until the work has ended.
+/// How long a request to cancel waits until the work has ended.
 const SETTLING: Duration = Duration::from_secs(1);
 
 /// Answers a request about tasks.
 pub(in super::super) async fn answer(
     shared: &Arc<Shared>,
-    asked: &Asked,
+    context: &RequestContext,
     params: &Object<'_>,
 ) -> Option<Result<Bytes, Refusal>> {
     let tasks = shared.mcp.tasks.as_ref()?;
-    let is_stateless = asked.generation == Generation::Stateless;
-    let is_known = match asked.method.as_str() {
+    let is_stateless = context.protocol == ProtocolVersion::Stateless;
+    let is_known = match context.method.as_str() {
         "tasks/get" | "tasks/cancel" => true,
         "tasks/update" => is_stateless,
         "tasks/result" => !is_stateless,
@@ -40,40 +40,40 @@ pub(in super::super) async fn answer(
     if !is_known {
         return None;
     }
-    if is_stateless && !asked.client.tasks {
+    if is_stateless && !context.client.tasks {
         return Some(Err(undeclared()));
     }
-    let found = match tasks.find(shared, asked, params).await {
+    let found = match tasks.find(shared, context, params).await {
         Ok(found) => found,
         Err(refusal) => return Some(Err(refusal)),
     };
-    Some(match asked.method.as_str() {
-        "tasks/get" => tasks.get(shared, asked, found).await,
-        "tasks/cancel" => tasks.cancel(shared, asked, found).await,
-        "tasks/update" => update(shared, asked, &found, params),
-        _ => tasks.result(shared, asked, found).await,
+    Some(match context.method.as_str() {
+        "tasks/get" => tasks.get(shared, context, found).await,
+        "tasks/cancel" => tasks.cancel(shared, context, found).await,
+        "tasks/update" => update(shared, context, &found, params),
+        _ => tasks.result(shared, context, found).await,
     })
 }
 
 /// A task that was asked about.
 enum Found {
     Live(Arc<Live>),
-    Kept(Record),
+    Stored(Record),
 }
 
 impl Found {
     fn record(&self) -> &Record {
         match self {
             Self::Live(live) => &live.record,
-            Self::Kept(record) => record,
+            Self::Stored(record) => record,
         }
     }
 }
 
-/// What a client hears when the place where tasks are kept does not answer. The operator hears why.
-fn unreadable(shared: &Shared, asked: &Asked, error: &CallError) -> Refusal {
+/// The error for a client when the task store does not answer. The reason is logged.
+fn unreadable(shared: &Shared, context: &RequestContext, error: &CallError) -> Refusal {
     let message = format!("A task cannot be read: {}", error.message);
-    shared.log_failure(&asked.request_id, &CallError::failed(message));
+    shared.log_failure(&context.request_id, &CallError::failed(message));
     Refusal::new(
         INTERNAL_ERROR,
         "The task cannot be read at the moment. Try again later",
@@ -85,16 +85,16 @@ impl Tasks {
     async fn find(
         &self,
         shared: &Shared,
-        asked: &Asked,
+        context: &RequestContext,
         params: &Object<'_>,
     ) -> Result<Found, Refusal> {
         let Some(name) = params.string("taskId") else {
             return Err(Refusal::new(INVALID_PARAMS, "\"taskId\" must be a string"));
         };
-        // The same is said of tasks of others.
+        // Tasks of others look the same as unknown ones.
         let unknown = || Refusal::new(INVALID_PARAMS, format!("Unknown task: {name}"));
         let id = Uuid::try_parse(&name).map_err(|_| unknown())?;
-        let caller = caller_of(asked);
+        let caller = caller_of(context);
         if let Some(live) = self.live(id) {
             return if live.record.caller == caller {
                 Ok(Found::Live(live))
@@ -103,56 +103,66 @@ impl Tasks {
             };
         }
         let read = self.store.read(id).await;
-        let read = read.map_err(|error| unreadable(shared, asked, &error))?;
+        let read = read.map_err(|error| unreadable(shared, context, &error))?;
         let record = read.filter(|record| record.caller == caller);
-        record.map(Found::Kept).ok_or_else(unknown)
+        record.map(Found::Stored).ok_or_else(unknown)
     }
 
-    async fn get(&self, shared: &Shared, asked: &Asked, found: Found) -> Result<Bytes, Refusal> {
+    async fn get(
+        &self,
+        shared: &Shared,
+        context: &RequestContext,
+        found: Found,
+    ) -> Result<Bytes, Refusal> {
         let mut task = match &found {
             Found::Live(live) => {
                 let talk = locked(&live.talk);
-                wire::task(&live.record, Some(&talk), &self.options, asked.generation)
+                wire::task(&live.record, Some(&talk), &self.options, context.protocol)
             }
-            Found::Kept(record) => wire::task(record, None, &self.options, asked.generation),
+            Found::Stored(record) => wire::task(record, None, &self.options, context.protocol),
         };
-        if asked.generation == Generation::Handshake {
+        if context.protocol == ProtocolVersion::Handshake {
             return Ok(Value::Object(task).to_string().into());
         }
-        if let Found::Kept(record) = &found {
+        if let Found::Stored(record) = &found {
             if let Some(error) = &record.error {
                 task.insert("error".to_owned(), error.clone());
             }
             if record.status == Status::Completed {
-                let result = self.kept_result(shared, asked, record.id).await?;
-                return Ok(wire::result_with(task, asked, &result).into());
+                let result = self.kept_result(shared, context, record.id).await?;
+                return Ok(wire::result_with(task, context, &result).into());
             }
         }
-        Ok(wire::result(task, asked, "complete").into())
+        Ok(wire::result(task, context, "complete").into())
     }
 
     async fn kept_result(
         &self,
         shared: &Shared,
-        asked: &Asked,
+        context: &RequestContext,
         id: Uuid,
     ) -> Result<String, Refusal> {
         let read = self.store.result(id).await;
-        read.map_err(|error| unreadable(shared, asked, &error))
+        read.map_err(|error| unreadable(shared, context, &error))
     }
 
-    async fn cancel(&self, shared: &Shared, asked: &Asked, found: Found) -> Result<Bytes, Refusal> {
-        let is_stateless = asked.generation == Generation::Stateless;
+    async fn cancel(
+        &self,
+        shared: &Shared,
+        context: &RequestContext,
+        found: Found,
+    ) -> Result<Bytes, Refusal> {
+        let is_stateless = context.protocol == ProtocolVersion::Stateless;
         let live = match found {
             Found::Live(live) => live,
-            Found::Kept(record) if record.status == Status::Working => {
+            Found::Stored(record) if record.status == Status::Working => {
                 let message = "Another process works on this task, and only that one can cancel it";
                 return Err(Refusal::new(INTERNAL_ERROR, message));
             }
-            Found::Kept(_) if is_stateless => {
-                return Ok(wire::result(Map::new(), asked, "complete").into());
+            Found::Stored(_) if is_stateless => {
+                return Ok(wire::result(Map::new(), context, "complete").into());
             }
-            Found::Kept(record) => {
+            Found::Stored(record) => {
                 let message = format!("The task is {} already", record.status.name());
                 return Err(Refusal::new(INVALID_PARAMS, message));
             }
@@ -164,22 +174,27 @@ impl Tasks {
             .await
             .is_ok();
         if is_stateless {
-            return Ok(wire::result(Map::new(), asked, "complete").into());
+            return Ok(wire::result(Map::new(), context, "complete").into());
         }
         match self.store.read(live.record.id).await {
-            Ok(Some(record)) => self.get(shared, asked, Found::Kept(record)).await,
-            _ => self.get(shared, asked, Found::Live(live)).await,
+            Ok(Some(record)) => self.get(shared, context, Found::Stored(record)).await,
+            _ => self.get(shared, context, Found::Live(live)).await,
         }
     }
 
-    /// The result for a client of the older generation, who waits for it.
-    async fn result(&self, shared: &Shared, asked: &Asked, found: Found) -> Result<Bytes, Refusal> {
+    /// The result for a client of the handshake protocol, who waits for it.
+    async fn result(
+        &self,
+        shared: &Shared,
+        context: &RequestContext,
+        found: Found,
+    ) -> Result<Bytes, Refusal> {
         let id = found.record().id;
         let record = match found {
-            Found::Kept(record) => record,
+            Found::Stored(record) => record,
             Found::Live(live) => {
                 let mut ended = live.ended.clone();
-                let within = asked.deadline.map_or(Duration::MAX, clock::until);
+                let within = context.deadline.map_or(Duration::MAX, clock::until);
                 let is_late = timeout(within, ended.wait_for(|ended| *ended))
                     .await
                     .is_err();
@@ -188,13 +203,13 @@ impl Tasks {
                     return Err(Refusal::new(INTERNAL_ERROR, message));
                 }
                 let read = self.store.read(id).await;
-                let read = read.map_err(|error| unreadable(shared, asked, &error))?;
-                read.ok_or_else(|| Refusal::new(INTERNAL_ERROR, "The task is kept no longer"))?
+                let read = read.map_err(|error| unreadable(shared, context, &error))?;
+                read.ok_or_else(|| Refusal::new(INTERNAL_ERROR, "The task has expired"))?
             }
         };
         match record.status {
             Status::Completed => {
-                let result = self.kept_result(shared, asked, id).await?;
+                let result = self.kept_result(shared, context, id).await?;
                 Ok(wire::related(&result, id).into())
             }
             Status::Working => Err(Refusal::new(
@@ -207,10 +222,10 @@ impl Tasks {
     }
 }
 
-/// A client answers what a handler wants to know. Answers to nothing that was asked are left out.
+/// `tasks/update`: a client responds to a handler's requests. Responses without a request are ignored.
 fn update(
     shared: &Shared,
-    asked: &Asked,
+    context: &RequestContext,
     found: &Found,
     params: &Object<'_>,
 ) -> Result<Bytes, Refusal> {
@@ -229,8 +244,8 @@ fn update(
             if is_answer && let Some((waiting, question)) = talk.open.remove(&key) {
                 talk.updated = clock::now().floor();
                 shared
-                    .host
-                    .answer_host(&waiting, &question.told(&Ok(answer)));
+                    .js
+                    .respond_to_js(&waiting, &question.to_js(&Ok(answer)));
                 is_changed = true;
             }
         }
@@ -239,5 +254,5 @@ fn update(
             tasks.changed(live);
         }
     }
-    Ok(wire::result(Map::new(), asked, "complete").into())
+    Ok(wire::result(Map::new(), context, "complete").into())
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use operations_core::clock;
+use operations_core::envelope::ResponseEnvelope;
 use operations_core::error::CallError;
 use operations_core::lock::locked;
 use serde::Deserialize;
@@ -13,25 +14,25 @@ use tokio::time::sleep;
 
 use super::store::{Record, Status};
 use super::{Live, Talk, Tasks, wire};
-use crate::door::mcp::generation::Generation;
+use crate::client_channel::{CallerMessage, ClientRequests};
+use crate::door::mcp::client_requests;
 use crate::door::mcp::message::{INTERNAL_ERROR, Refusal};
-use crate::door::mcp::questions;
-use crate::door::mcp::request::{Asked, Reply};
+use crate::door::mcp::protocol_version::ProtocolVersion;
+use crate::door::mcp::request::{Reply, RequestContext};
+use crate::door::mcp::running_call::RunningCall;
 use crate::door::mcp::tools::Finishing;
-use crate::door::mcp::underway::Underway;
-use crate::line::{Questions, Told};
 use crate::service::Shared;
 
 /// How long it takes until an end that could not be kept is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// What a handler may say, as JSON. A client of the older generation cannot be asked by a task.
-pub(in super::super) fn offers(asked: &Asked) -> String {
+/// What a handler may send, as JSON. In the handshake protocol, a task cannot make requests to its client.
+pub(in super::super) fn offers(context: &RequestContext) -> String {
     let mut offers = Map::new();
     offers.insert("progress".to_owned(), Value::Bool(true));
-    if asked.generation == Generation::Stateless {
-        for (name, is_able) in asked.client.questions() {
+    if context.protocol == ProtocolVersion::Stateless {
+        for (name, is_able) in context.client.request_kinds() {
             if is_able {
                 offers.insert(name.to_owned(), Value::Bool(true));
             }
@@ -42,7 +43,7 @@ pub(in super::super) fn offers(asked: &Asked) -> String {
 
 /// How the work ended.
 enum Ended {
-    Done(Result<String, CallError>),
+    Done(Result<ResponseEnvelope, CallError>),
     Cancelled,
     Closed,
 }
@@ -51,7 +52,7 @@ enum Ended {
 pub(super) async fn run(
     shared: Arc<Shared>,
     live: Arc<Live>,
-    mut call: Underway,
+    mut call: RunningCall,
     finishing: Finishing,
     end: watch::Sender<bool>,
 ) {
@@ -60,18 +61,18 @@ pub(super) async fn run(
             biased;
             () = live.cancel.cancelled() => break Ended::Cancelled,
             () = shared.closing.cancelled() => break Ended::Closed,
-            Some(told) = call.told.recv() => {
-                locked(&live.talk).hear(told);
+            Some(message) = call.messages.recv() => {
+                locked(&live.talk).hear(message);
                 changed(&shared, &live);
             }
-            Some(questions) = call.asked.recv() => {
+            Some(questions) = call.requests.recv() => {
                 locked(&live.talk).ask(&questions);
                 changed(&shared, &live);
             }
             done = &mut call.work => break Ended::Done(done),
         }
     };
-    // What is still under way is aborted, before anybody hears of the end.
+    // What is still running is aborted, before the end is reported.
     drop(call);
     let (record, result) = outcome(&shared, &live, &finishing, ended);
     if let Some(tasks) = &shared.mcp.tasks {
@@ -79,7 +80,7 @@ pub(super) async fn run(
         locked(&tasks.live).remove(&record.id);
     }
     changed(&shared, &live);
-    // Nobody may be waiting.
+    // There may be no receiver.
     let _ = end.send(true);
 }
 
@@ -94,7 +95,7 @@ async fn keep(
     let mut pause = FIRST_PAUSE;
     while let Err(error) = tasks.store.finish(record, result).await {
         if pause == FIRST_PAUSE {
-            let message = format!("The end of a task cannot be kept yet: {}", error.message);
+            let message = format!("The end of a task cannot be stored yet: {}", error.message);
             shared.log_failure(&finishing.request_id, &CallError::failed(message));
         }
         if shared.closing.is_cancelled() || record.until() < clock::now() {
@@ -109,7 +110,7 @@ async fn keep(
     }
 }
 
-/// Whoever listens is told.
+/// Subscribers are notified.
 fn changed(shared: &Shared, live: &Live) {
     if let Some(tasks) = &shared.mcp.tasks {
         tasks.changed(live);
@@ -164,9 +165,11 @@ fn outcome(
 }
 
 impl Talk {
-    /// A handler tells something. There is nobody to read log lines.
-    fn hear(&mut self, told: Told) {
-        let Told::Progress(note) = told else { return };
+    /// A message of the handler. Log lines have no reader in a task.
+    fn hear(&mut self, message: CallerMessage) {
+        let CallerMessage::Progress(note) = message else {
+            return;
+        };
         let Ok(note) = serde_json::from_str::<Value>(&note) else {
             return;
         };
@@ -177,13 +180,13 @@ impl Talk {
         self.updated = clock::now().floor();
     }
 
-    /// A handler asks something.
-    fn ask(&mut self, Questions { id, list }: &Questions) {
-        for question in questions::read(list) {
-            self.asked += 1;
+    /// The handler makes requests to the client.
+    fn ask(&mut self, ClientRequests { id, list }: &ClientRequests) {
+        for request in client_requests::read(list) {
+            self.asked_count += 1;
             // A client may keep what it has answered by this name, so each is used once.
-            let key = format!("{}-{}", question.key, self.asked);
-            self.open.insert(key, (Arc::clone(id), question));
+            let key = format!("{}-{}", request.key, self.asked_count);
+            self.open.insert(key, (Arc::clone(id), request));
         }
         self.updated = clock::now().floor();
     }
@@ -200,15 +203,15 @@ mod tests {
         let mut talk = Talk::default();
         let list = json!([{ "key": "a", "method": "elicitation/create", "params": {} }]);
         for _ in 0..2 {
-            talk.ask(&Questions {
+            talk.ask(&ClientRequests {
                 id: "work".into(),
                 list: list.to_string(),
             });
         }
-        talk.hear(Told::Progress(
+        talk.hear(CallerMessage::Progress(
             r#"{"progress":1,"message":"half"}"#.to_owned(),
         ));
-        talk.hear(Told::Progress(r#"{"progress":2}"#.to_owned()));
+        talk.hear(CallerMessage::Progress(r#"{"progress":2}"#.to_owned()));
         let keys: Vec<&str> = talk.open.keys().map(String::as_str).collect();
         assert_eq!(keys, ["a-1", "a-2"]);
         assert_eq!(talk.message.as_deref(), Some("half"));

@@ -1,4 +1,4 @@
-//! What clients are told about tasks. The two generations have different words for the same things.
+//! Tasks as clients see them. The two kinds of protocol versions have different words for the same things.
 
 use operations_core::clock;
 use serde_json::{Map, Value, json};
@@ -6,36 +6,36 @@ use uuid::Uuid;
 
 use super::store::Record;
 use super::{Talk, TaskOptions};
-use crate::door::mcp::generation::Generation;
+use crate::door::mcp::client_requests::input_requests;
 use crate::door::mcp::message::{INTERNAL_ERROR, Refusal};
-use crate::door::mcp::questions::input_requests;
-use crate::door::mcp::request::{Asked, SERVER_KEY};
+use crate::door::mcp::protocol_version::ProtocolVersion;
+use crate::door::mcp::request::{RequestContext, SERVER_KEY};
 
 const RELATED_KEY: &str = "io.modelcontextprotocol/related-task";
 
 /// The last sign of progress as the handler gave it: a task of the protocol has a message only.
 const PROGRESS_KEY: &str = "alkdev.operations/progress";
 
-/// A task; `talk` is what its handler has said, while it is under way.
+/// A task; `talk` is what its handler has said, while it is running.
 pub(super) fn task(
     record: &Record,
     talk: Option<&Talk>,
     options: &TaskOptions,
-    generation: Generation,
+    protocol: ProtocolVersion,
 ) -> Map<String, Value> {
     let is_asking = talk.is_some_and(|talk| !talk.open.is_empty());
     let status = if is_asking {
         "input_required"
-    } else if record.is_error && generation == Generation::Handshake {
-        // For the older generation, a tool that fails fails its task; the result is there all the same.
+    } else if record.is_error && protocol == ProtocolVersion::Handshake {
+        // For the handshake protocol, a tool that fails fails its task; the result is there all the same.
         "failed"
     } else {
         record.status.name()
     };
     let updated = talk.map_or(record.updated, |talk| talk.updated);
-    let (keep_name, poll_name) = match generation {
-        Generation::Stateless => ("ttlMs", "pollIntervalMs"),
-        Generation::Handshake => ("ttl", "pollInterval"),
+    let (keep_name, poll_name) = match protocol {
+        ProtocolVersion::Stateless => ("ttlMs", "pollIntervalMs"),
+        ProtocolVersion::Handshake => ("ttl", "pollInterval"),
     };
     let mut members = Map::new();
     let mut add = |name: &str, value: Value| members.insert(name.to_owned(), value);
@@ -51,7 +51,7 @@ pub(super) fn task(
     if let Some(progress) = talk.and_then(|talk| talk.progress.as_ref()) {
         add("_meta", json!({ PROGRESS_KEY: progress }));
     }
-    if let Some(talk) = talk.filter(|_| is_asking && generation == Generation::Stateless) {
+    if let Some(talk) = talk.filter(|_| is_asking && protocol == ProtocolVersion::Stateless) {
         let open = talk.open.iter();
         let open = open.map(|(name, (_, question))| (name.as_str(), question));
         add("inputRequests", input_requests(open));
@@ -79,19 +79,27 @@ pub(super) fn members(members: Map<String, Value>) -> String {
     inner.unwrap_or_default().to_owned()
 }
 
-/// A result of the newer generation.
-pub(super) fn result(mut members: Map<String, Value>, asked: &Asked, kind: &str) -> String {
+/// A result of the stateless protocol.
+pub(super) fn result(
+    mut members: Map<String, Value>,
+    context: &RequestContext,
+    kind: &str,
+) -> String {
     members.insert("resultType".to_owned(), json!(kind));
     let meta = members.entry("_meta").or_insert_with(|| json!({}));
     if let Some(meta) = meta.as_object_mut() {
-        meta.insert(SERVER_KEY.to_owned(), json!(asked.server));
+        meta.insert(SERVER_KEY.to_owned(), json!(context.server));
     }
     Value::Object(members).to_string()
 }
 
 /// The same with the result of the call, which is JSON.
-pub(super) fn result_with(members: Map<String, Value>, asked: &Asked, inner: &str) -> String {
-    let mut text = result(members, asked, "complete");
+pub(super) fn result_with(
+    members: Map<String, Value>,
+    context: &RequestContext,
+    inner: &str,
+) -> String {
+    let mut text = result(members, context, "complete");
     text.pop();
     text.push_str(",\"result\":");
     text.push_str(inner);
@@ -99,7 +107,7 @@ pub(super) fn result_with(members: Map<String, Value>, asked: &Asked, inner: &st
     text
 }
 
-/// The result of a call as the older generation has it: it says to which task it belongs.
+/// The result of a call as the handshake protocol has it: it says to which task it belongs.
 pub(super) fn related(result: &str, id: Uuid) -> String {
     let Ok(mut whole) = serde_json::from_str::<Map<String, Value>>(result) else {
         return result.to_owned();

@@ -16,7 +16,7 @@ use operations_core::lock::locked;
 use operations_spill::private;
 use uuid::Uuid;
 
-use super::{Kept, Limits, NoRoom, Place, Record, Status};
+use super::{Backend, Limits, NoRoom, Record, Saved, Status};
 
 /// How long it may take to write a file.
 const LONGEST_WRITE: Duration = Duration::from_secs(60);
@@ -159,7 +159,7 @@ impl Folder {
     }
 }
 
-impl Place for Folder {
+impl Backend for Folder {
     fn add<'a>(&'a self, record: &'a Record) -> BoxFuture<'a, Result<(), NoRoom>> {
         let record = record.clone();
         self.on_disk(move |files| files.add(&record))
@@ -179,7 +179,7 @@ impl Place for Folder {
         &'a self,
         record: &'a Record,
         result: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<Kept, CallError>> {
+    ) -> BoxFuture<'a, Result<Saved, CallError>> {
         let (record, result) = (record.clone(), result.map(str::to_owned));
         self.on_disk(move |files| {
             files
@@ -234,20 +234,20 @@ impl Files {
             .map_err(io::Error::other)
     }
 
-    fn end(&self, record: &Record, result: Option<&str>) -> io::Result<Kept> {
+    fn end(&self, record: &Record, result: Option<&str>) -> io::Result<Saved> {
         // Until all is written: what is forgotten meanwhile would be written for good.
         let mut opened = locked(&self.opened);
         if let Some(opened) = opened.as_mut() {
             self.forget_old(opened);
         }
-        // What is kept no longer is not written again: nobody would ever remove or count it.
+        // What is kept no longer is not written again: it would never be removed or counted.
         if record.until() < clock::now() {
-            return Ok(Kept::Over);
+            return Ok(Saved::Over);
         }
         match self.read(record.id)? {
             Some(known) if known.status == Status::Working => {}
-            Some(known) if known == *record => return Ok(Kept::Yes),
-            _ => return Ok(Kept::Over),
+            Some(known) if known == *record => return Ok(Saved::Yes),
+            _ => return Ok(Saved::Over),
         }
         if let Some(Opened { known, .. }) = opened.as_mut() {
             // The task of another process, which has ended, is ours from now on.
@@ -257,14 +257,14 @@ impl Files {
             if let Some(result) = result
                 && !known.take_room(record.id, result.len() as u64, self.limits)
             {
-                return Ok(Kept::NoRoom);
+                return Ok(Saved::NoRoom);
             }
         }
         if let Some(result) = result {
             private::replace(&self.result_file(record.id), result.as_bytes())?;
         }
         self.write(record)?;
-        Ok(Kept::Yes)
+        Ok(Saved::Yes)
     }
 
     fn remove(&self, id: Uuid) {
@@ -283,7 +283,7 @@ impl Files {
         };
         match lock.try_lock() {
             Ok(()) => {
-                // Nobody else will ever hold it.
+                // No other process will ever hold it.
                 let _ = fs::remove_file(self.lock_file(owner));
                 false
             }
@@ -335,7 +335,7 @@ impl Files {
         Ok(lock)
     }
 
-    /// Counts a task that was there before this process. One that cannot be read goes: nobody could ever ask for it.
+    /// Counts a task that was there before this process. One that cannot be read is removed: it could never be asked for.
     fn take_up(&self, id: Uuid, known: &mut Known) {
         let Ok(text) = fs::read(self.record_file(id)) else {
             return;
@@ -378,7 +378,7 @@ impl Files {
     }
 }
 
-/// Whether whoever wrote half of a file has ended since. Another process may be writing one right now.
+/// Whether the process that wrote half of a file has ended since. Another process may be writing one right now.
 fn is_left_behind(path: &Path) -> bool {
     let changed = fs::metadata(path).and_then(|file| file.modified());
     let age = changed.ok().and_then(|changed| changed.elapsed().ok());

@@ -1,5 +1,5 @@
 //! Tasks where they outlive the process that works on them. What a task is, and what becomes of it, is decided here; a
-//! [`Place`] only keeps it: a folder, or Redis.
+//! [`Backend`] only stores it: a folder, or Redis.
 
 mod folder;
 mod redis;
@@ -26,13 +26,13 @@ const MOST_OF_ONE: usize = 1_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(in super::super) enum Status {
-    /// It is under way.
+    /// It is running.
     Working,
     /// There is a result.
     Completed,
     /// There is an error of the protocol.
     Failed,
-    /// Somebody did not want it any more.
+    /// It was cancelled.
     Cancelled,
 }
 
@@ -52,7 +52,7 @@ impl Status {
 #[serde(rename_all = "camelCase")]
 pub(in super::super) struct Record {
     pub(in super::super) id: Uuid,
-    /// Whose it is; nothing for somebody without an identity.
+    /// Whose it is; `None` for a caller without an identity.
     pub(in super::super) caller: Option<String>,
     /// The process that works on it.
     pub(in super::super) owner: Uuid,
@@ -102,10 +102,10 @@ impl From<CallError> for NoRoom {
 
 /// What became of the end of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kept {
+enum Saved {
     /// It is kept.
     Yes,
-    /// The task is not under way any more: an end that was told stays.
+    /// The task has ended already, and its end is final.
     Over,
     /// There is no room for the result beside those that are kept already.
     NoRoom,
@@ -114,7 +114,7 @@ enum Kept {
 }
 
 /// Where tasks are kept, with room within [`Limits`]. Another process may do the same at the same time.
-trait Place: fmt::Debug + Send + Sync {
+trait Backend: fmt::Debug + Send + Sync {
     /// Keeps a new task. When this resolves, other processes find it.
     fn add<'a>(&'a self, record: &'a Record) -> BoxFuture<'a, Result<(), NoRoom>>;
 
@@ -124,12 +124,12 @@ trait Place: fmt::Debug + Send + Sync {
     /// The result of a task, as JSON.
     fn result(&self, id: Uuid) -> BoxFuture<'_, Result<String, CallError>>;
 
-    /// Replaces a task that is under way by its end. To do it again does no harm.
+    /// Replaces a task that is running by its end. To do it again does no harm.
     fn end<'a>(
         &'a self,
         record: &'a Record,
         result: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<Kept, CallError>>;
+    ) -> BoxFuture<'a, Result<Saved, CallError>>;
 
     /// Forgets a task that was never begun.
     fn remove<'a>(&'a self, record: &'a Record) -> BoxFuture<'a, ()>;
@@ -143,7 +143,7 @@ trait Place: fmt::Debug + Send + Sync {
 pub(super) struct Store {
     /// This process, for others.
     instance: Uuid,
-    place: Box<dyn Place>,
+    backend: Box<dyn Backend>,
 }
 
 impl Store {
@@ -155,14 +155,14 @@ impl Store {
             of_one: MOST_OF_ONE,
             bytes: options.max_bytes,
         };
-        let place: Box<dyn Place> = match (&options.redis, &options.dir) {
+        let backend: Box<dyn Backend> = match (&options.redis, &options.dir) {
             (Some(redis), _) => Box::new(Redis::new(redis, instance, limits)?),
             (None, Some(dir)) => Box::new(Folder::new(dir.clone(), instance, limits)),
             (None, None) => {
                 return Err(CallError::invalid("serve: tasks need a folder or a Redis"));
             }
         };
-        Ok(Self { instance, place })
+        Ok(Self { instance, backend })
     }
 
     /// A new task of this process.
@@ -179,20 +179,20 @@ impl Store {
             error: None,
             is_error: false,
         };
-        self.place.add(&record).await?;
+        self.backend.add(&record).await?;
         Ok(record)
     }
 
-    /// Keeps the end of a task. A result is JSON. What was told to be over stays as it is.
+    /// Keeps the end of a task. A result is JSON. An end that was reported is final.
     pub(super) async fn finish(
         &self,
         record: &Record,
         result: Option<&str>,
     ) -> Result<(), CallError> {
-        let most = match self.place.end(record, result).await? {
-            Kept::Yes | Kept::Over => return Ok(()),
-            Kept::NoRoom => None,
-            Kept::TooLarge(most) => Some(most),
+        let most = match self.backend.end(record, result).await? {
+            Saved::Yes | Saved::Over => return Ok(()),
+            Saved::NoRoom => None,
+            Saved::TooLarge(most) => Some(most),
         };
         let bytes = result.map_or(0, str::len);
         let failed = Record {
@@ -201,16 +201,16 @@ impl Store {
             is_error: false,
             ..record.clone()
         };
-        self.place.end(&failed, None).await?;
+        self.backend.end(&failed, None).await?;
         Ok(())
     }
 
     /// It was never begun.
     pub(super) async fn remove(&self, record: &Record) {
-        self.place.remove(record).await;
+        self.backend.remove(record).await;
     }
 
-    /// What is known of a task; nothing if there is none, or it was kept for long enough. One whose process has ended without
+    /// What is known of a task; `None` if it does not exist, or was kept for long enough. One whose process has ended without
     /// an end is lost, and is kept as such.
     pub(super) async fn read(&self, id: Uuid) -> Result<Option<Record>, CallError> {
         let Some(record) = self.known(id).await? else {
@@ -218,7 +218,7 @@ impl Store {
         };
         let is_lost = record.status == Status::Working
             && record.owner != self.instance
-            && !self.place.is_alive(record.owner).await?;
+            && !self.backend.is_alive(record.owner).await?;
         if !is_lost {
             return Ok(Some(record));
         }
@@ -228,21 +228,21 @@ impl Store {
             error: Some(lost()),
             ..record
         };
-        if self.place.end(&failed, None).await? == Kept::Yes {
+        if self.backend.end(&failed, None).await? == Saved::Yes {
             return Ok(Some(failed));
         }
-        // Its process was quicker.
+        // Its process was faster.
         self.known(id).await
     }
 
     async fn known(&self, id: Uuid) -> Result<Option<Record>, CallError> {
-        let record = self.place.read(id).await?;
+        let record = self.backend.read(id).await?;
         Ok(record.filter(|record| record.until() >= clock::now()))
     }
 
     /// The result of a task, which is JSON.
     pub(super) async fn result(&self, id: Uuid) -> Result<String, CallError> {
-        self.place.result(id).await
+        self.backend.result(id).await
     }
 }
 
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(second.read(Uuid::new_v4()).await.expect("readable"), None);
     }
 
-    /// A lock that nobody holds is removed. One that is about to be held must not look like that.
+    /// A lock without a holder is removed. One that is about to be held must not appear so.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn processes_that_begin_at_the_same_time_know_of_each_other() {
         for _ in 0..50 {
@@ -433,7 +433,7 @@ mod tests {
         store.create(None, 60_000.0).await.expect("a task");
         let there = |name: &String| folder.0.join(name).exists();
         assert_eq!([&half, &record, &result].map(there), [false; 3]);
-        // Somebody else may be writing it.
+        // Another process may be writing it.
         assert_eq!([&fresh, &notes].map(there), [true; 2]);
     }
 
@@ -451,7 +451,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn nobody_else_can_read_them() {
+    async fn other_users_cannot_read_them() {
         use std::os::unix::fs::PermissionsExt as _;
         use std::path::Path;
         let folder = Scratch::new();

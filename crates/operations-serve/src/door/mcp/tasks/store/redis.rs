@@ -21,7 +21,7 @@ use operations_redis::{Answer, Options, RedisCommands};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::{Kept, Limits, NoRoom, Place, Record};
+use super::{Backend, Limits, NoRoom, Record, Saved};
 use crate::door::mcp::tasks::Secret;
 
 /// How long a process is believed to be there after it has said so.
@@ -136,7 +136,7 @@ impl Redis {
         let parts: Vec<&[u8]> = parts.into_iter().map(str::as_bytes).collect();
         match self.commands.run(&parts).await? {
             Answer::Number(number) => Ok(number),
-            _ => Err(CallError::failed("Redis answers with something odd")),
+            _ => Err(CallError::failed("Redis sent an unexpected reply")),
         }
     }
 
@@ -149,7 +149,7 @@ impl Redis {
         }
     }
 
-    /// From now on, others hear that this process is there, for as long as it uses this.
+    /// From now on, other processes see that this one is alive, for as long as it uses this.
     fn be_known(&self) {
         if !self.is_known.swap(true, Ordering::Relaxed) {
             let commands = Arc::downgrade(&self.commands);
@@ -167,7 +167,7 @@ async fn renew(commands: Weak<RedisCommands>, name: String) {
         };
         let key = commands.key(&name);
         let parts = ["SET", &key, "1", "PX", &lease];
-        // Where Redis is away, those who ask for their tasks hear of it.
+        // If Redis is unreachable, requests for tasks fail.
         let _ = commands.run(&parts.map(str::as_bytes)).await;
     }
 }
@@ -184,7 +184,7 @@ fn result_key(id: Uuid) -> String {
     format!("result:{id}")
 }
 
-/// The names of callers can be long, and are nobody's business.
+/// Callers' names can be long, and are private.
 fn caller_key(caller: Option<&str>) -> String {
     let name = caller.map(|caller| format!("{:x}", Sha256::digest(caller)));
     format!("of:{}", name.as_deref().unwrap_or("nobody"))
@@ -199,7 +199,7 @@ fn written(record: &Record) -> Result<String, CallError> {
     serde_json::to_string(record).map_err(|error| CallError::unknown(error.to_string()))
 }
 
-impl Place for Redis {
+impl Backend for Redis {
     fn add<'a>(&'a self, record: &'a Record) -> BoxFuture<'a, Result<(), NoRoom>> {
         async move {
             let keys = [
@@ -254,11 +254,11 @@ impl Place for Redis {
         &'a self,
         record: &'a Record,
         result: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<Kept, CallError>> {
+    ) -> BoxFuture<'a, Result<Saved, CallError>> {
         async move {
             let most = self.commands.max_bytes();
             if result.is_some_and(|result| result.len() > most) {
-                return Ok(Kept::TooLarge(most));
+                return Ok(Saved::TooLarge(most));
             }
             let keys = [record_key(record.id), result_key(record.id)];
             let (id, written) = (record.id.to_string(), written(record)?);
@@ -266,9 +266,9 @@ impl Place for Redis {
             let has_result = if result.is_some() { "1" } else { "0" };
             let arguments = [&id, &written, has_result, result.unwrap_or_default(), &room];
             Ok(match self.run(END, &keys, &arguments).await? {
-                0 => Kept::Over,
-                1 => Kept::Yes,
-                _ => Kept::NoRoom,
+                0 => Saved::Over,
+                1 => Saved::Yes,
+                _ => Saved::NoRoom,
             })
         }
         .boxed()

@@ -1,0 +1,2 @@
+export { createClient } from "../client.js";
+export { CallError, InfrastructureErrorCode } from "../errors.js";

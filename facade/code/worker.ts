@@ -1,0 +1,288 @@
+// The worker of a run: one machine at a time. `scripts/build-worker.mjs` makes one text of this file and the engine's own module, which
+// `engine.ts` starts: a program in a single file needs no file beside it. Nothing of the host is in reach of the machine but `onRequest`,
+// which takes a text.
+
+import { parentPort, workerData } from "node:worker_threads";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { nearestName } from "../interop/nearest-name.js";
+import { GUEST } from "./guest.js";
+import {
+  type FromWorker,
+  type MachineLimits,
+  SINCE,
+  type StoredMachine,
+  type ToWorker,
+  USED,
+} from "./protocol.js";
+
+/** What is used of `quickjs-wasi`, whose own declarations need those of browsers. */
+interface Handle {
+  readonly isString: boolean;
+  toString(): string;
+  getProp(name: string): Handle;
+  dispose(): void;
+}
+interface Machine {
+  readonly undefined: Handle;
+  readonly true: Handle;
+  readonly false: Handle;
+  readonly exports: { readonly memory: { readonly buffer: ArrayBuffer } };
+  evalCode(code: string, filename?: string, flags?: number): Handle;
+  newFunction(name: string, run: (...args: Handle[]) => Handle): Handle;
+  registerHostCallback(name: string, run: (...args: Handle[]) => Handle): void;
+  newString(text: string): Handle;
+  callFunction(run: Handle, self: Handle, ...args: Handle[]): Handle;
+  executePendingJobs(): number;
+  exportHandle(handle: Handle): number;
+  importHandle(token: number): Handle;
+  snapshot(): unknown;
+  dispose(): void;
+}
+interface Engine {
+  create(options: object): Promise<Machine>;
+  restore(snapshot: unknown, options: object): Promise<Machine>;
+  serializeSnapshot(snapshot: unknown): Uint8Array;
+  deserializeSnapshot(bytes: Uint8Array): unknown;
+}
+
+const { QuickJS, EvalFlags } = require("quickjs-wasi") as {
+  QuickJS: Engine;
+  EvalFlags: { TYPE_MODULE: number };
+};
+const { wasm, shared } = workerData as { wasm: unknown; shared: SharedArrayBuffer };
+const clock = new Float64Array(shared);
+const port = parentPort as NonNullable<typeof parentPort>;
+const post = (message: FromWorker) => port.postMessage(message);
+
+/** A module has a default export; everything else is the body of a function. */
+const MODULE = /^[ \t]*export[ \t]+(?:default\b|\{[^}]*\bas[ \t]+default\b)/m;
+
+class Run {
+  readonly #limits: MachineLimits;
+  #machine: Machine | undefined;
+  #guest: Handle | undefined;
+  #token = 0;
+  #names: readonly string[] = [];
+  #logs = 0;
+  #streams = 0;
+  #limit: "memory" | "cpu" | "output" | "logs" | undefined;
+  #isOver = false;
+
+  constructor(limits: MachineLimits, used = { cpu: 0, logs: 0 }) {
+    this.#limits = limits;
+    clock[USED] = used.cpu;
+    this.#logs = used.logs;
+  }
+
+  async start(message: Extract<ToWorker, { t: "start" }>): Promise<void> {
+    const { offered, source, input, amaro } = message;
+    this.#names = offered.map(({ id }) => id);
+    const machine = await QuickJS.create(this.#options());
+    this.#machine = machine;
+    this.#compute(() => {
+      const make = machine.evalCode(GUEST, "operations");
+      const list = machine.evalCode(`(${JSON.stringify(offered)})`, "operations");
+      const host = machine.newFunction("host", (line) => this.#onRequest(line));
+      this.#guest = machine.callFunction(make, machine.undefined, host, list);
+      this.#token = machine.exportHandle(this.#guest);
+      for (const handle of [make, list, host]) handle.dispose();
+      const program = compiled(machine, source, amaro);
+      if (typeof program === "string") {
+        this.#isOver = true;
+        return post({ t: "syntax", message: program });
+      }
+      const { handle, isModule } = program;
+      const given = input === undefined ? machine.undefined : machine.newString(input);
+      this.#call("start", handle, isModule ? machine.true : machine.false, given);
+      handle.dispose();
+    });
+  }
+
+  async restore({ machine: { bytes, token }, names }: Extract<ToWorker, { t: "restore" }>): Promise<void> {
+    this.#names = names;
+    const snapshot = QuickJS.deserializeSnapshot(gunzipSync(bytes));
+    const machine = await QuickJS.restore(snapshot, this.#options());
+    this.#machine = machine;
+    machine.registerHostCallback("host", (line) => this.#onRequest(line));
+    this.#token = token;
+    this.#guest = machine.importHandle(token);
+    post({ t: "idle" });
+  }
+
+  settle(line: string) {
+    const machine = this.#machine;
+    if (machine === undefined || this.#isOver) return;
+    this.#compute(() => this.#call("settle", machine.newString(line)));
+  }
+
+  store(): StoredMachine {
+    const machine = this.#machine as Machine;
+    return {
+      bytes: gzipSync(QuickJS.serializeSnapshot(machine.snapshot()), { level: 1 }),
+      token: this.#token,
+    };
+  }
+
+  end() {
+    this.#isOver = true;
+    try {
+      this.#machine?.dispose();
+    } catch {
+      // A machine that was interrupted may be beyond repair. Its memory goes with it.
+    }
+    this.#machine = undefined;
+  }
+
+  /** The engine fails allocations at twice the limit; at the limit itself the program is interrupted, which it cannot catch. */
+  #options(): object {
+    const { memory, cpu } = this.#limits;
+    const interruptHandler = () => {
+      if (this.#limit !== undefined) return true;
+      const since = clock[SINCE] as number;
+      if (since > 0 && (clock[USED] as number) + Date.now() - since > cpu) this.#limit = "cpu";
+      else if ((this.#machine?.exports.memory.buffer.byteLength ?? 0) > memory + BASE_BYTES)
+        this.#limit = "memory";
+      return this.#limit !== undefined;
+    };
+    return { wasm, memoryLimit: 2 * memory, maxStackSize: 256 * 1024, timezoneOffset: 0, interruptHandler };
+  }
+
+  /** Has the machine compute until the program waits or is over. */
+  #compute(work: () => void) {
+    if (this.#isOver) return;
+    clock[SINCE] = Date.now();
+    let failure: unknown;
+    try {
+      work();
+      this.#machine?.executePendingJobs();
+    } catch (error) {
+      failure = error;
+    }
+    clock[USED] = (clock[USED] as number) + Date.now() - (clock[SINCE] as number);
+    clock[SINCE] = 0;
+    const isFull = failure !== undefined && /out of memory|memory access|unreachable/.test(String(failure));
+    const limit = this.#limit ?? (isFull ? "memory" : undefined);
+    if (limit !== undefined) {
+      this.#isOver = true;
+      return post({ t: "limit", limit });
+    }
+    if (failure !== undefined && !this.#isOver) {
+      this.#isOver = true;
+      const message = `The machine failed: ${String(failure)}`;
+      return post({ t: "request", line: JSON.stringify({ t: "failed", message }) });
+    }
+    if (!this.#isOver) post({ t: "idle" });
+  }
+
+  #call(name: "start" | "settle", ...args: Handle[]) {
+    const machine = this.#machine as Machine;
+    const run = (this.#guest as Handle).getProp(name);
+    machine.callFunction(run, machine.undefined, ...args).dispose();
+    run.dispose();
+  }
+
+  /** The one way out of the machine. */
+  #onRequest(given: Handle): Handle {
+    const machine = this.#machine as Machine;
+    if (this.#isOver || this.#limit !== undefined || !given?.isString) return machine.undefined;
+    const line = given.toString();
+    // Written by `guest.ts`, whose messages begin like this.
+    if (line.startsWith('{"t":"nearest"')) {
+      const { name } = JSON.parse(line) as { name: string };
+      return machine.newString(hint(name, this.#names));
+    }
+    if (line.startsWith('{"t":"log"')) {
+      this.#logs += Buffer.byteLength(line);
+      if (this.#logs > this.#limits.logs) this.#limit = "logs";
+    } else if (line.startsWith('{"t":"completed"') || line.startsWith('{"t":"failed"')) {
+      // The value is written twice, quotes and all; the host measures it exactly.
+      if (line.length > 2 * this.#limits.output + 1_024) this.#limit = "output";
+      else this.#isOver = true;
+    }
+    if (this.#limit !== undefined) return machine.undefined;
+    if (!line.startsWith('{"t":"stream"')) {
+      post({ t: "request", line });
+      return machine.undefined;
+    }
+    // A machine may be restored by another worker: the id must not come back.
+    this.#streams += 1;
+    const stream = `${process.pid}-${Date.now()}-${this.#streams}`;
+    post({ t: "request", line: `${line.slice(0, -1)},"stream":"${stream}"}` });
+    return machine.newString(stream);
+  }
+}
+
+/** What a machine has before any program runs in it. */
+const BASE_BYTES = 2 * 1024 * 1024;
+
+function hint(name: string, names: readonly string[]): string {
+  const nearest = nearestName(name, names);
+  if (nearest !== undefined) return `Did you mean ${nearest}?`;
+  return "Object.keys(operations) lists all, and search(query) finds some";
+}
+
+/** The program as a function or as a module; a text says why it is neither. */
+function compiled(machine: Machine, source: string, amaro: string | undefined) {
+  const isModule = MODULE.test(source);
+  const wrap = (text: string) => (isModule ? text : `(async (input) => {${text}\n})`);
+  const compile = (text: string) => ({
+    handle: machine.evalCode(text, "program", isModule ? EvalFlags.TYPE_MODULE : 0),
+    isModule,
+  });
+  try {
+    return compile(wrap(source));
+  } catch (error) {
+    const { name, message, stack } = error as Error;
+    const first = `${name}: ${message} (${/program:\d+(?::\d+)?/.exec(stack ?? "")?.[0] ?? "program"})`;
+    if (name !== "SyntaxError") return first;
+    const strip = stripper(amaro);
+    if (strip === undefined) {
+      return `${first}. If this is TypeScript: types are removed by Node 22.13 and newer, or by the package amaro, and neither is here`;
+    }
+    try {
+      return compile(strip(wrap(source)));
+    } catch {
+      return first;
+    }
+  }
+}
+
+function stripper(amaro: string | undefined): ((text: string) => string) | undefined {
+  const { stripTypeScriptTypes } = require("node:module") as {
+    stripTypeScriptTypes?: (text: string) => string;
+  };
+  if (stripTypeScriptTypes !== undefined) return stripTypeScriptTypes;
+  if (amaro === undefined) return undefined;
+  const { transformSync } = load(amaro) as {
+    transformSync(text: string, options: object): { code: string };
+  };
+  return (text) => transformSync(text, { mode: "strip-only" }).code;
+}
+
+/** A path that only the host knows; bundlers must not look for it. */
+const load: (path: string) => unknown = require;
+
+let run: Run | undefined;
+
+async function onMessage(message: ToWorker): Promise<void> {
+  if (message.t === "start") {
+    run = new Run(message.limits);
+    await run.start(message);
+  } else if (message.t === "restore") {
+    run = new Run(message.limits, message.used);
+    await run.restore(message);
+  } else if (message.t === "settle") run?.settle(message.line);
+  else if (message.t === "store") post({ t: "stored", machine: (run as Run).store() });
+  else {
+    run?.end();
+    run = undefined;
+    post({ t: "ended" });
+  }
+}
+
+port.on("message", (message: ToWorker) => {
+  onMessage(message).catch((error: unknown) => {
+    run?.end();
+    post({ t: "syntax", message: `The machine could not be started: ${String(error)}` });
+  });
+});

@@ -1,0 +1,137 @@
+// The step between the check of an input and the handler, for operations that may need a person.
+
+import { accessDenied } from "../access.js";
+import { CallError } from "../errors.js";
+import { optionOf } from "../interop/options.js";
+import { messageOf } from "../interop/text.js";
+import { logger } from "../logging.js";
+import type { OperationContext } from "../types.js";
+import type { Approval, ApprovalOptions, ApprovalVerdict } from "./approval-types.js";
+import { APPROVAL_REQUIRED, type ApprovalRequests, type Binding } from "./approvals.js";
+import { decisionReport } from "./audit.js";
+import { identityIn } from "./authorise.js";
+import type { Call } from "./call.js";
+import { canonicalJson } from "./canonical-json.js";
+import type { Entry } from "./entry.js";
+import type { Observers } from "./observers.js";
+
+const log = logger("registry");
+
+/** The member of `metadata` that carries the id of an approval. */
+export const APPROVAL_KEY = "operations/approval";
+
+/** Throws if the input is not what was approved. */
+export type Recheck = () => void;
+
+interface Passed {
+  readonly recheck?: Recheck;
+  readonly approvalId?: string | undefined;
+}
+
+export class ApprovalGate {
+  readonly #approvals: ApprovalRequests;
+  readonly #decide: ApprovalOptions["decide"];
+  readonly #observers: () => Observers | undefined;
+
+  constructor(
+    approvals: ApprovalRequests,
+    decide: ApprovalOptions["decide"],
+    observers: () => Observers | undefined,
+  ) {
+    this.#approvals = approvals;
+    this.#decide = decide;
+    this.#observers = observers;
+  }
+
+  /** Resolves when the call may run, to a check for the moment before it does; rejects if it may not. */
+  async pass(call: Call, entry: Entry): Promise<Recheck | undefined> {
+    const observers = this.#observers();
+    if (observers?.isAuditing !== true) return (await this.#pass(call, entry)).recheck;
+    try {
+      const { recheck, approvalId } = await this.#pass(call, entry);
+      observers.decided(decisionReport(call, { rule: "approval", ...(approvalId && { approvalId }) }));
+      return recheck;
+    } catch (error) {
+      if (isNotApproved(error)) observers.decided(decisionReport(call, { error }));
+      throw error;
+    }
+  }
+
+  async #pass(call: Call, entry: Entry): Promise<Passed> {
+    const verdict = await this.#verdict(call, entry);
+    if (verdict === "allow") return {};
+    if (verdict !== "ask") throw notApproved(entry.id, "it is not allowed");
+    const { context } = call;
+    const input = canonicalJson(call.input, "input");
+    const binding: Binding = { operationId: entry.id, identity: identityIn(context), input };
+    const recheck = () => {
+      if (canonicalJson(call.input, "input") !== input) throw notApproved(entry.id, "its input was changed");
+    };
+    return { recheck, approvalId: await this.#ask(call, entry, binding, recheck) };
+  }
+
+  async #verdict(call: Call, { id, spec }: Entry): Promise<ApprovalVerdict> {
+    if (this.#decide === undefined) return spec.approval === "always" ? "ask" : "allow";
+    const { isServed, isOutside } = call.origin;
+    const origin = isServed ? "served" : isOutside ? "tool" : "direct";
+    try {
+      return await this.#decide({ ...question(call, id, spec), origin });
+    } catch (error) {
+      log.error(`approvals.decide failed for operation ${id}: ${messageOf(error)}`);
+      return "deny";
+    }
+  }
+
+  async #ask(call: Call, entry: Entry, binding: Binding, recheck: Recheck): Promise<string | undefined> {
+    const { context } = call;
+    const named = await this.#approvals.named(namedIn(context), binding);
+    if (named?.status === "denied") throw notApproved(entry.id, denial(named), named);
+    if (named?.status === "approved") {
+      recheck();
+      if (await this.#approvals.use(named)) return named.id;
+    }
+    if (typeof context.approve === "function") {
+      if ((await context.approve(question(call, entry.id, entry.spec))) === true) return undefined;
+      throw notApproved(entry.id, "it was denied");
+    }
+    throw required(named?.status === "pending" ? named : await this.#approvals.request(binding));
+  }
+}
+
+function question({ input, context }: Call, operationId: string, operation: Entry["spec"]) {
+  const identity = identityIn(context);
+  return { operationId, operation, input, ...(identity !== undefined && { identity }) };
+}
+
+/** The approval that a caller names. */
+function namedIn(context: OperationContext): unknown {
+  const { approval, metadata } = context;
+  if (approval !== undefined) return approval;
+  return typeof metadata === "object" && metadata !== null ? optionOf(metadata, APPROVAL_KEY) : undefined;
+}
+
+function denial({ by, reason }: Approval): string {
+  return `${by === undefined ? "it was denied" : `${by.id} denied it`}${reason === undefined ? "" : `: ${reason}`}`;
+}
+
+function notApproved(operationId: string, why: string, approval?: Approval): CallError {
+  const details = {
+    reason: "not-approved",
+    delivery: "none",
+    ...(approval && { approval: { id: approval.id } }),
+  };
+  return accessDenied(operationId, { reason: `not approved, ${why}`, details });
+}
+
+function isNotApproved(error: unknown): boolean {
+  return error instanceof CallError && Object(error.details).reason === "not-approved";
+}
+
+function required({ id, operationId, expires }: Approval): CallError {
+  const message = `Operation ${operationId} needs an approval, and nothing was done. Once approval ${id} is granted, repeat the same call with it`;
+  return new CallError(APPROVAL_REQUIRED, message, {
+    operationId,
+    approval: { id, operationId, expires },
+    delivery: "none",
+  });
+}
