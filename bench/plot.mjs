@@ -23,6 +23,7 @@ const bars = rows
     work,
     reference,
     times: kind === "rate" ? value : 1 / value,
+    isRate: kind === "rate",
   }));
 
 const low = Math.log2(Math.min(0.5, ...bars.map(({ times }) => times)));
@@ -90,9 +91,14 @@ function fill(page, name, lines) {
   );
 }
 
+/** Three rates, in words. */
+const named = (list) =>
+  list.map(({ work, reference, times }) => `${work} (${shown(times, 2)}x ${reference})`).join("; ");
+const rates = bars.filter(({ isRate }) => isRate).sort((one, other) => other.times - one.times);
 fill("../README.md", "speed", [
-  `Measured on ${date} with version ${version}. Of ${bars.length} comparisons, ${bars.length - behind.length} are as fast as the reference or faster, and`,
-  `${behind.length} are slower.`,
+  `On ${date}, version ${version} was as fast as what people use instead, or faster, in ${bars.length - behind.length} of ${bars.length} comparisons, and slower in`,
+  `${behind.length}. Furthest ahead: ${named(rates.slice(0, 3))}.`,
+  `Furthest behind: ${named(rates.slice(-3).reverse())}.`,
 ]);
 
 const machineLine = `${machine.cores} cores, ${machine.platform}, Node ${machine.node}`;
