@@ -96,7 +96,9 @@ export {};
 
 describe("what an editor shows", () => {
   it("each exported name has a description in an editor", () => {
-    const silent = Array.from(names).filter(([, { text, deprecated = "" }]) => text === "" && deprecated === "");
+    const silent = Array.from(names).filter(
+      ([, { text, deprecated = "" }]) => text === "" && deprecated === "",
+    );
     assert.deepEqual(
       silent.map(([name]) => name),
       [],
