@@ -30,16 +30,16 @@ export function rowsOf(file) {
     const found = measured.get(key);
     const row = { key, work, reference, kind, aim, part };
     if (found === undefined) return row;
-    const valueOf = ({ ours, reference }) => (kind === "own" ? ours : ours / reference);
+    const figureOf = ({ ours, reference }) => (kind === "own" ? ours : ours / reference);
     const order = kind === "rate" ? 1 : -1;
-    const [worst] = found.cases.toSorted((one, other) => order * (valueOf(one) - valueOf(other)));
+    const [worst] = found.cases.toSorted((one, other) => order * (figureOf(one) - figureOf(other)));
     const { ours, reference: theirs, low, high } = found.usual;
     return {
       ...row,
-      ...{ ours: round(ours), theirs: theirs && round(theirs), value: round(valueOf(found.usual)) },
+      ...{ ours: round(ours), theirs: theirs && round(theirs), value: round(figureOf(found.usual)) },
       ...(low !== undefined && { low: round(low), high: round(high) }),
-      ...(found.cases.length > 1 && { worst: round(valueOf(worst)), worstCase: worst.name }),
-      met: order * (valueOf(worst) - aim) >= 0,
+      ...(found.cases.length > 1 && { worst: round(figureOf(worst)), worstCase: worst.name }),
+      met: order * (figureOf(worst) - aim) >= 0,
     };
   });
 }
