@@ -8,7 +8,7 @@ use napi_derive::napi;
 use operations_core::clock;
 use operations_core::error::CallError;
 use operations_core::spec::{DeclaredError, OperationSpec};
-use operations_serve::door::http::{About, OperationDescriptor, Routes, success};
+use operations_serve::door::http::{About, OperationDescriptor, Routed, Routes, success};
 use operations_serve::embedded::Embedded;
 use operations_serve::failure::{Outcome, outcome_among};
 use operations_serve::identity::Caller;
@@ -36,14 +36,17 @@ pub(crate) fn open_api_of(
 ) -> napi::Result<String> {
     runtime.bridge.run(&env, || {
         let about = About::read(&about)?;
-        let routes = Routes::new(OperationDescriptor::read_all(&operations)?, 0);
+        let operations = OperationDescriptor::read_all(&operations)?.into_iter();
+        let routes = Routes::new(
+            operations.map(|each| Arc::new(Routed::new(each))).collect(),
+            0,
+        );
         let caller = identity.as_deref().map(Caller::of).transpose()?;
         let shown: HashSet<String> = shown.into_iter().collect();
-        let document = routes.document(&about, |operation| {
+        Ok(routes.document(&about, |operation| {
             let is_for = |caller: &Caller| operation.is_for(caller.identity.as_ref());
             shown.contains(&operation.id()) && caller.as_ref().is_none_or(is_for)
-        });
-        Ok(document.to_string())
+        }))
     })
 }
 

@@ -10,22 +10,28 @@ import {
 import type { OperationRegistry } from "../registry/registry.js";
 import { type EffectiveRules, withoutCustomAuth } from "../registry/rules.js";
 import type { OperationSpec } from "../types.js";
+import type { Describable } from "./description-log.js";
 import { mcpDescriptor } from "./mcp-descriptor.js";
 
-/** All operations that an MCP client can call, as a JSON list. Subscriptions are not in it: a call gives one result. With `tools`,
+/** All operations that an MCP client can call. Subscriptions are not among them: a call gives one result. With `tools`,
  * these are tools, and no others. `viewsOf` says at which doors each is offered. */
 export function describeMcp(
   registry: OperationRegistry,
   tools?: OperationRegistry,
   viewsOf: (spec: OperationSpec) => number | undefined = () => undefined,
-): string {
+): Describable[] {
   const all = callableEntries(registry)
     .filter(({ isSubscription }) => !isSubscription)
-    .map(({ id, spec, rules }) =>
-      describe(spec, rules, registry.spills(id), tools === undefined, viewsOf(spec)),
-    );
-  for (const spec of tools?.list() ?? []) all.push(describe(spec, spec.accessControl, true, true));
-  return `[${all.join(",")}]`;
+    .map((entry): Describable => {
+      const { id, spec, rules } = entry;
+      const [spills, views] = [registry.spills(id), viewsOf(spec)];
+      const describeIt = () => describe(spec, rules, spills, tools === undefined, views);
+      return { key: entry, facts: [rules, spills, views], describe: describeIt };
+    });
+  for (const spec of tools?.list() ?? []) {
+    all.push({ key: spec, facts: [], describe: () => describe(spec, spec.accessControl, true, true) });
+  }
+  return all;
 }
 
 function describe(

@@ -25,6 +25,7 @@ import { type ApprovalsRequest, answerApprovals } from "./approvals.js";
 import { type ClientAnswer, type Offers, ServedClientChannel } from "./client-channel.js";
 import { describeHttp } from "./describe-http.js";
 import { describeMcp } from "./describe-mcp.js";
+import { DescriptionLog } from "./description-log.js";
 import { Hub, type ServedHub, type SpokeNews } from "./hub.js";
 import { failureOf, type Identify, type IdentityRequest, identified } from "./identify.js";
 import { type ClaimsRequest, mapClaims } from "./jwt.js";
@@ -93,7 +94,7 @@ type CallRequest = CallRequestedEvent & { client?: Offers; via?: Via };
 type OtherRequest =
   | { identify: IdentityRequest }
   | { mapClaims: ClaimsRequest }
-  | { describe: true | "http" | "hub" }
+  | { describe: true | "http" | "hub"; known?: number }
   | { authorize: CallRequestedEvent }
   | { sources: true }
   | { approvals: ApprovalsRequest }
@@ -157,6 +158,8 @@ export class RegistryService implements Receiver {
   /** With `catalogue: "search"` or `code`: the tools of the MCP door. */
   readonly #tools: DoorTools | undefined;
   readonly #views: ReturnType<typeof viewsOf>;
+  readonly #describedHttp = new DescriptionLog();
+  readonly #describedMcp = new DescriptionLog();
   readonly #toolAnswers: Answers | undefined;
 
   constructor(registry: OperationRegistry, options: ServeOptions, contexts?: RequestContexts) {
@@ -224,7 +227,7 @@ export class RegistryService implements Receiver {
     } else if ("mapClaims" in request) {
       void this.#answer(id, mapClaims(this.#jwt, request.mapClaims), (error) => failureOf(error, "claims"));
     } else if ("describe" in request) {
-      this.native.sendEvent(id, this.#describe(request.describe));
+      this.native.sendEvent(id, this.#describe(request.describe, request.known));
     } else if ("authorize" in request) {
       this.#inContext(request.authorize, () => {
         void this.#answer(id, this.#authorize(restored(request.authorize, mayHoldBytes)), mapError);
@@ -261,11 +264,12 @@ export class RegistryService implements Receiver {
     return "true";
   }
 
-  #describe(what: true | "http" | "hub"): string {
-    if (what === "http") return describeHttp(this.#registry);
+  #describe(what: true | "http" | "hub", known: number | undefined): string {
+    if (what === "http") return this.#describedHttp.answer(known, describeHttp(this.#registry));
     if (what === "hub") return describedText(describeAll(this.#registry));
     this.#tools?.update();
-    return describeMcp(this.#registry, this.#tools?.registry, this.#views);
+    const all = describeMcp(this.#registry, this.#tools?.registry, this.#views);
+    return this.#describedMcp.answer(known, all);
   }
 
   /** A client answers a question of a handler. */

@@ -73,7 +73,9 @@ export function toOpenAPI(
   const shown = registry.getAllSpecs().filter((spec) => isShown(spec) === true);
   const text = native.openApiOf(
     runtime,
-    describeHttp(registry),
+    `[${describeHttp(registry)
+      .map(({ describe }) => describe())
+      .join(",")}]`,
     JSON.stringify({ info, servers, version }),
     shown.map(({ namespace, name }) => `${namespace}.${name}`),
     identity === undefined ? null : JSON.stringify(identity),

@@ -63,8 +63,9 @@ async fn what_it_lists_is_for_the_caller() {
     assert_eq!(names(None).await, ["native", "flat", "stream"]);
     let all = ["native", "secret", "flat", "imported", "stream"];
     assert_eq!(names(Some("known")).await, all);
+    // As a call would be refused.
     let one = get("/explorer/operation.json?namespace=t&name=secret");
-    assert_eq!(send(&served.service, one).await.status(), 404);
+    assert_eq!(send(&served.service, one).await.status(), 401);
     let one = get("/explorer/operation.json?namespace=t&name=flat");
     let one = json_of(send(&served.service, one).await).await;
     assert_eq!(

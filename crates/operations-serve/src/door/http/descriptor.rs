@@ -6,6 +6,7 @@ use operations_core::spec::OperationType;
 use operations_http::message::RequestPlan;
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// An operation.
 #[derive(Debug, Clone, Deserialize)]
@@ -34,12 +35,12 @@ pub struct OperationDescriptor {
     /// Whether a JavaScript function has a say, too.
     #[serde(default)]
     pub has_custom_auth: bool,
-    /// The schema of its input; `None` where it cannot be written as JSON.
+    /// The schema of its input; `None` where it cannot be written as JSON. Text, because most schemas are never read here.
     #[serde(default)]
-    pub input: Option<Value>,
+    pub input: Option<Box<RawValue>>,
     /// The schema of its output.
     #[serde(default)]
-    pub output: Option<Value>,
+    pub output: Option<Box<RawValue>>,
     /// The errors that it announces.
     #[serde(default)]
     pub errors: Vec<DescribedError>,
@@ -75,6 +76,11 @@ impl OperationDescriptor {
         serde_json::from_str(json).map_err(|error| {
             CallError::unknown(format!("The list of operations cannot be read: {error}"))
         })
+    }
+
+    /// Reads a schema.
+    pub(super) fn schema(text: Option<&RawValue>) -> Option<Value> {
+        serde_json::from_str(text?.get()).ok()
     }
 
     /// The key of the operation: `namespace.name`.

@@ -2,22 +2,22 @@
 
 use std::collections::HashSet;
 
+use indexmap::IndexMap;
 use operations_core::error::CallError;
 use operations_core::spec::OperationType;
 use operations_http::message::Location;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::descriptor::OperationDescriptor;
 use super::multipart::{is_binary, takes_files};
 use super::route::{Parameter, Route, Takes};
-use super::schemas::{Placed, Schemas};
+use super::schemas::{Placed, Schemas, raw};
 
 /// The extension for what OpenAPI cannot express, so that an import gives the same operation
 /// (`crates/operations-openapi/src/origin.rs`).
 const ORIGIN: &str = "x-operation";
-/// The extension of the document itself.
-const ORIGINS: &str = "x-operations";
 
 /// What a document says beside its operations.
 #[derive(Debug, Clone, Deserialize)]
@@ -56,57 +56,71 @@ impl About {
     }
 }
 
-/// The document.
+/// The document. Each operation is written on its own, so that a large document is never there as a tree.
+#[derive(Serialize)]
+struct Document<'a> {
+    openapi: &'static str,
+    info: &'a Map<String, Value>,
+    servers: &'a [Value],
+    /// By path and method.
+    paths: IndexMap<&'a str, IndexMap<String, Box<RawValue>>>,
+    components: Components,
+    /// Its operations have namespaces of their own, however few it has.
+    #[serde(rename = "x-operations")]
+    origins: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Components {
+    schemas: IndexMap<String, Box<RawValue>>,
+    responses: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    security_schemes: Option<Value>,
+}
+
+/// The document, as JSON.
 pub(super) fn of<'o>(
     operations: impl Iterator<Item = (&'o OperationDescriptor, &'o Route)>,
     about: &About,
-) -> Value {
+) -> String {
     let mut schemas = Schemas::default();
-    schemas.components.insert("Problem".to_owned(), problem());
-    let mut paths: Map<String, Value> = Map::new();
+    schemas.add("Problem".to_owned(), &problem());
+    let mut paths: IndexMap<&str, IndexMap<String, Box<RawValue>>> = IndexMap::new();
     let mut names: HashSet<String> = HashSet::new();
     let mut is_guarded = false;
     for (operation, route) in operations {
         is_guarded |= !operation.is_open();
         let name = unique(safe_name(&operation.id()), &mut names);
         let written = written(operation, route, name, about.version, &mut schemas);
-        let item = paths.entry(&route.path).or_insert_with(|| json!({}));
-        let Some(item) = item.as_object_mut() else {
-            continue;
-        };
+        let item = paths.entry(&route.path).or_default();
         // What is called with parameters can be called with a body as well, at the same path.
         let by_name = Route::plain(operation);
         if route.path == by_name.path && route.method != by_name.method {
             let name = unique(safe_name(&format!("{}.post", operation.id())), &mut names);
-            item.insert(
-                "post".to_owned(),
-                alias(operation, &by_name, &written, name),
-            );
+            let alias = alias(operation, &by_name, &written, name);
+            item.insert("post".to_owned(), raw(&alias));
         }
-        item.insert(route.method.as_str().to_ascii_lowercase(), written);
+        item.insert(route.method.as_str().to_ascii_lowercase(), raw(&written));
     }
-    let mut components = json!({
-        "schemas": schemas.components,
-        "responses": { "Problem": refusal("The call was refused, or failed", &json!({ "$ref": "#/components/schemas/Problem" })) },
-    });
-    if let (true, Some(components)) = (is_guarded, components.as_object_mut()) {
-        components.insert(
-            "securitySchemes".to_owned(),
-            json!({ "bearer": { "type": "http", "scheme": "bearer" } }),
-        );
-    }
-    json!({
-        "openapi": match about.version {
+    let problem = json!({ "$ref": "#/components/schemas/Problem" });
+    let document = Document {
+        openapi: match about.version {
             Version::Three1 => "3.1.1",
             Version::Three2 => "3.2.0",
         },
-        "info": about.info,
-        "servers": about.servers,
-        "paths": paths,
-        "components": components,
-        // Its operations have namespaces of their own, however few it has.
-        ORIGINS: true,
-    })
+        info: &about.info,
+        servers: &about.servers,
+        paths,
+        components: Components {
+            schemas: schemas.components,
+            responses: json!({ "Problem": refusal("The call was refused, or failed", &problem) }),
+            security_schemes: is_guarded
+                .then(|| json!({ "bearer": { "type": "http", "scheme": "bearer" } })),
+        },
+        origins: true,
+    };
+    serde_json::to_string(&document).unwrap_or_default()
 }
 
 fn written(
@@ -117,7 +131,8 @@ fn written(
     schemas: &mut Schemas,
 ) -> Value {
     let id = operation.id();
-    let input = schemas.place(operation.input.as_ref(), &format!("{id}.input"));
+    let input_schema = OperationDescriptor::schema(operation.input.as_deref());
+    let input = schemas.place(input_schema.as_ref(), &format!("{id}.input"));
     let summary = operation
         .title
         .as_deref()
@@ -148,7 +163,7 @@ fn written(
     match &route.body {
         Takes::Nothing => {}
         Takes::Input => {
-            let schema = operation.input.as_ref();
+            let schema = input_schema.as_ref();
             let is_required = schema.is_some_and(|schema| !is_anything(schema));
             let form = schema.and_then(|schema| form(schema, &input));
             put_body(
@@ -178,7 +193,7 @@ fn written(
         json!([{ "bearer": [] }])
     };
     put("security", security);
-    put(ORIGIN, origin(operation, route));
+    put(ORIGIN, origin(operation, route, input_schema.as_ref()));
     Value::Object(members)
 }
 
@@ -187,10 +202,11 @@ fn alias(operation: &OperationDescriptor, by_name: &Route, written: &Value, name
     let mut members = written.as_object().cloned().unwrap_or_default();
     members.shift_remove("parameters");
     members.insert("operationId".to_owned(), name.into());
-    let input = Schemas::default().place(operation.input.as_ref(), "input");
+    let schema = OperationDescriptor::schema(operation.input.as_deref());
+    let input = Schemas::default().place(schema.as_ref(), "input");
     let mut put = |name: &str, value: Value| members.insert(name.to_owned(), value);
     put_body(&mut put, "application/json", &input.schema, None, true);
-    let mut origin = origin(operation, by_name);
+    let mut origin = origin(operation, by_name, schema.as_ref());
     if let Some(origin) = origin.as_object_mut() {
         origin.insert("alias".to_owned(), true.into());
     }
@@ -284,14 +300,11 @@ fn parameter(parameter: &Parameter, input: &Placed) -> Value {
 
 fn responses(operation: &OperationDescriptor, version: Version, schemas: &mut Schemas) -> Value {
     let mut responses = Map::new();
-    let output_type = operation
-        .output
+    let schema = OperationDescriptor::schema(operation.output.as_deref());
+    let output_type = schema
         .as_ref()
         .and_then(|schema| schema.get("type")?.as_str());
-    let output = schemas.place(
-        operation.output.as_ref(),
-        &format!("{}.output", operation.id()),
-    );
+    let output = schemas.place(schema.as_ref(), &format!("{}.output", operation.id()));
     let (status, success) = match (operation.operation_type, output_type) {
         (OperationType::Subscription, _) => {
             let media = match version {
@@ -389,7 +402,7 @@ fn event(data: &Value) -> Value {
 }
 
 /// What an import would not know otherwise.
-fn origin(operation: &OperationDescriptor, route: &Route) -> Value {
+fn origin(operation: &OperationDescriptor, route: &Route, schema: Option<&Value>) -> Value {
     let mut origin = json!({
         "namespace": operation.namespace,
         "name": operation.name,
@@ -402,7 +415,7 @@ fn origin(operation: &OperationDescriptor, route: &Route) -> Value {
         members.insert("input".to_owned(), "body".into());
     } else if operation.request.is_none() {
         // What the parameters do not say of the object that they are.
-        let schema = operation.input.as_ref().and_then(Value::as_object);
+        let schema = schema.and_then(Value::as_object);
         let others = schema.into_iter().flatten().filter(|(name, _)| {
             !["type", "properties", "required", "$id", "$schema"].contains(&name.as_str())
         });

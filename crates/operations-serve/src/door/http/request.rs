@@ -198,7 +198,7 @@ async fn body(
         let routes = shared.http.current(shared).await;
         let root = routes.as_ref().ok().and_then(|routes| routes.input(id));
         let anything = Value::Bool(true);
-        let root = root.unwrap_or(&anything);
+        let root = root.as_ref().unwrap_or(&anything);
         let schema = property.map_or(Some(root), |name| root.get("properties")?.get(name));
         let schemas = (root, schema.unwrap_or(&anything));
         let object = multipart::object(bytes, boundary, schemas, levels_above, &held).await;

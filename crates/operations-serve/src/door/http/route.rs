@@ -166,7 +166,7 @@ impl Route {
         if operation.operation_type != OperationType::Query {
             return None;
         }
-        let schema = operation.input.as_ref()?;
+        let schema = &OperationDescriptor::schema(operation.input.as_deref())?;
         let parameters = text::flat(schema)?
             .iter()
             .filter_map(|(name, property)| {
@@ -191,7 +191,7 @@ impl Route {
     /// As it was imported, if every part of its input can be read back.
     pub(super) fn imported(operation: &OperationDescriptor) -> Option<Self> {
         let plan = operation.request.as_ref()?;
-        let schema = operation.input.as_ref()?;
+        let schema = &OperationDescriptor::schema(operation.input.as_deref())?;
         let method = Method::from_bytes(plan.method.as_bytes()).ok()?;
         let known = [
             Method::GET,

@@ -1,12 +1,11 @@
 //! All operations and how each is called; which of them a request is for; what of them the document shows to whom.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::Method;
 use operations_core::access::Identity;
-use operations_core::error::CallError;
 use operations_core::lock::locked;
 use serde_json::Value;
 
@@ -24,12 +23,37 @@ pub(super) const DOCUMENT: &str = "/openapi.json";
 #[derive(Debug)]
 pub struct Routes {
     revision: u64,
-    operations: Vec<OperationDescriptor>,
+    operations: Vec<Arc<Routed>>,
     /// One for each operation.
-    ways: Vec<Route>,
+    ways: Vec<Arc<Route>>,
     /// By the number of segments; those with fewer variables, and with later ones, first.
     by_length: HashMap<usize, Vec<usize>>,
     documents: Mutex<HashMap<Vec<bool>, Bytes>>,
+}
+
+/// An operation, and the ways in which it could be called.
+#[derive(Debug)]
+pub struct Routed {
+    operation: OperationDescriptor,
+    plain: Arc<Route>,
+    /// As it was imported, or else with query parameters.
+    own: Option<Arc<Route>>,
+}
+
+impl Routed {
+    /// Looks at its schema.
+    #[must_use]
+    pub fn new(operation: OperationDescriptor) -> Self {
+        let own = match operation.request {
+            Some(_) => Route::imported(&operation),
+            None => Route::flat(&operation),
+        };
+        Self {
+            plain: Arc::new(Route::plain(&operation)),
+            own: own.map(Arc::new),
+            operation,
+        }
+    }
 }
 
 /// Which route a request is for.
@@ -49,38 +73,35 @@ impl Routes {
     /// `POST <namespace>/<name>` is its operation's. Of imported ones that want the same place, the first gets it, and the
     /// others are called by name; so are those whose path differs from another in the names of its variables only.
     #[must_use]
-    pub fn new(operations: Vec<OperationDescriptor>, revision: u64) -> Self {
+    pub fn new(operations: Vec<Arc<Routed>>, revision: u64) -> Self {
         let mut taken: HashSet<(Method, String)> = HashSet::new();
         let mut spelling: HashMap<String, String> = HashMap::new();
-        let by_name: Vec<Route> = operations
-            .iter()
-            .map(|operation| {
-                let plain = Route::plain(operation);
-                spelling.insert(plain.shape(), plain.path.clone());
-                taken.insert((plain.method.clone(), plain.shape()));
-                let imported = operation.request.is_some();
-                let flat = Route::flat(operation).filter(|_| !imported);
-                if let Some(flat) = &flat {
-                    taken.insert((flat.method.clone(), flat.shape()));
-                }
-                flat.unwrap_or(plain)
-            })
-            .collect();
+        let is_imported = |each: &Routed| each.operation.request.is_some();
+        for each in &operations {
+            let plain = &each.plain;
+            spelling.insert(plain.shape(), plain.path.clone());
+            taken.insert((plain.method.clone(), plain.shape()));
+            if let Some(flat) = each.own.as_ref().filter(|_| !is_imported(each)) {
+                taken.insert((flat.method.clone(), flat.shape()));
+            }
+        }
         taken.insert((Method::GET, DOCUMENT.to_owned()));
         let mut by_length: HashMap<usize, Vec<usize>> = HashMap::new();
-        let routes: Vec<Route> = operations
+        let routes: Vec<Arc<Route>> = operations
             .iter()
-            .zip(by_name)
             .enumerate()
-            .map(|(index, (operation, by_name))| {
-                let imported = Route::imported(operation).filter(|route| {
+            .map(|(index, each)| {
+                let own = each.own.as_ref().filter(|route| {
+                    if !is_imported(each) {
+                        return true;
+                    }
                     let shape = route.shape();
                     let is_spelt = spelling
                         .entry(shape.clone())
                         .or_insert_with(|| route.path.clone());
                     *is_spelt == route.path && taken.insert((route.method.clone(), shape))
                 });
-                let route = imported.unwrap_or(by_name);
+                let route = Arc::clone(own.unwrap_or(&each.plain));
                 by_length
                     .entry(route.segments.len())
                     .or_default()
@@ -115,17 +136,21 @@ impl Routes {
         identity: Option<&Identity>,
         is_served: impl Fn(&str) -> bool,
     ) -> Vec<String> {
-        let shown = self.operations.iter().filter(|each| each.is_for(identity));
+        let shown = self.described().filter(|each| each.is_for(identity));
         shown
             .map(OperationDescriptor::id)
             .filter(|id| is_served(id))
             .collect()
     }
 
+    fn described(&self) -> impl Iterator<Item = &OperationDescriptor> {
+        self.operations.iter().map(|each| &each.operation)
+    }
+
     /// The schema of an operation's input.
-    pub(super) fn input(&self, id: &str) -> Option<&Value> {
-        let operation = self.operations.iter().find(|each| each.id() == id)?;
-        operation.input.as_ref()
+    pub(super) fn input(&self, id: &str) -> Option<Value> {
+        let operation = self.described().find(|each| each.id() == id)?;
+        OperationDescriptor::schema(operation.input.as_deref())
     }
 
     /// The route for a path below the door.
@@ -141,9 +166,10 @@ impl Routes {
         let path: Vec<&str> = path.split('/').collect();
         let mut others = Vec::new();
         for index in self.by_length.get(&path.len()).into_iter().flatten() {
-            let (Some(route), Some(operation)) =
-                (self.ways.get(*index), self.operations.get(*index))
-            else {
+            let (Some(route), Some(Routed { operation, .. })) = (
+                self.ways.get(*index),
+                self.operations.get(*index).map(|each| &**each),
+            ) else {
                 continue;
             };
             let Some(variables) = route.variables(&path) else {
@@ -165,7 +191,7 @@ impl Routes {
 
     /// All operations, each with its method and its path below the door.
     pub(crate) fn operations(&self) -> impl Iterator<Item = (&OperationDescriptor, &Method, &str)> {
-        let all = self.operations.iter().zip(&self.ways);
+        let all = self.described().zip(&self.ways);
         all.map(|(operation, way)| (operation, &way.method, way.path.as_str()))
     }
 
@@ -175,8 +201,8 @@ impl Routes {
         &self,
         about: &About,
         is_shown: impl Fn(&OperationDescriptor) -> bool,
-    ) -> Value {
-        let operations = self.operations.iter().zip(&self.ways);
+    ) -> String {
+        let operations = self.described().zip(self.ways.iter().map(|way| &**way));
         document::of(
             operations.filter(|(operation, _)| is_shown(operation)),
             about,
@@ -191,18 +217,17 @@ impl Routes {
         is_served: impl Fn(&str) -> bool,
     ) -> Bytes {
         let shown: Vec<bool> = self
-            .operations
-            .iter()
+            .described()
             .map(|operation| operation.is_for(identity) && is_served(&operation.id()))
             .collect();
         if let Some(document) = locked(&self.documents).get(&shown) {
             return document.clone();
         }
-        let operations = self.operations.iter().zip(&self.ways).zip(&shown);
+        let operations = self.described().zip(&self.ways).zip(&shown);
         let operations = operations
             .filter(|(_, is_shown)| **is_shown)
-            .map(|(operation, _)| operation);
-        let document = Bytes::from(document::of(operations, about).to_string());
+            .map(|((operation, way), _)| (operation, &**way));
+        let document = Bytes::from(document::of(operations, about));
         let mut documents = locked(&self.documents);
         if documents.len() >= KEPT_DOCUMENTS {
             documents.clear();
@@ -213,10 +238,15 @@ impl Routes {
 }
 
 impl description_cache::FromDescription for Routes {
-    const REQUEST: &'static str = r#"{"describe":"http"}"#;
+    type Item = Routed;
+    const KIND: &'static str = r#""http""#;
 
-    fn read(text: &str, revision: u64) -> Result<Self, CallError> {
-        OperationDescriptor::read_all(text).map(|operations| Self::new(operations, revision))
+    fn item(text: &str) -> Result<Routed, serde_json::Error> {
+        serde_json::from_str(text).map(Routed::new)
+    }
+
+    fn of(items: &[Arc<Routed>], revision: u64) -> Self {
+        Self::new(items.to_vec(), revision)
     }
 
     fn revision(&self) -> u64 {

@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use indexmap::IndexMap;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
 const JSON_TYPES: [&str; 7] = [
@@ -41,7 +43,7 @@ const DEEPEST: usize = 128;
 /// The schemas that are components.
 #[derive(Debug, Default)]
 pub(super) struct Schemas {
-    pub(super) components: Map<String, Value>,
+    pub(super) components: IndexMap<String, Box<RawValue>>,
 }
 
 /// A schema of an operation, in its place.
@@ -68,7 +70,16 @@ impl Placed {
     }
 }
 
+/// A part of a document that is finished. A tree of JSON can always be written.
+pub(super) fn raw(value: &Value) -> Box<RawValue> {
+    to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
 impl Schemas {
+    pub(super) fn add(&mut self, name: String, schema: &Value) {
+        self.components.insert(name, raw(schema));
+    }
+
     /// Takes a schema in. `name` is that of the component, if it becomes one.
     pub(super) fn place(&mut self, schema: Option<&Value>, name: &str) -> Placed {
         let Some(schema) = schema else {
@@ -100,7 +111,7 @@ impl Schemas {
         }
         let pointer = format!("#/components/schemas/{name}");
         let moved = known.moved(schema, &pointer, &mut String::new(), "", 0);
-        self.components.insert(name, moved);
+        self.add(name, &moved);
         Placed {
             schema: json!({ "$ref": pointer }),
             component: Some(pointer),
@@ -376,7 +387,8 @@ mod tests {
             placed.property("x/y"),
             json!({ "$ref": "#/components/schemas/a_b.input/properties/x~1y" })
         );
-        let component = &schemas.components["a_b.input"];
+        let component: Value =
+            serde_json::from_str(schemas.components["a_b.input"].get()).unwrap_or_default();
         assert_eq!(component.get("$id"), None);
         let properties = &component["properties"];
         let base = "#/components/schemas/a_b.input";

@@ -1,7 +1,8 @@
 //! What is served, as peers see it: whole specs, without the access rules.
 
+use std::sync::Arc;
+
 use operations_core::access::Identity;
-use operations_core::error::CallError;
 use operations_core::listed::Listed;
 
 use crate::description_cache::FromDescription;
@@ -10,7 +11,7 @@ use crate::description_cache::FromDescription;
 #[derive(Debug)]
 pub(super) struct List {
     revision: u64,
-    operations: Vec<Listed>,
+    operations: Vec<Arc<Listed>>,
 }
 
 impl List {
@@ -39,20 +40,24 @@ impl List {
         identity: Option<&Identity>,
         is_shown: impl Fn(&str) -> bool,
     ) -> impl Iterator<Item = &Listed> {
-        self.operations
-            .iter()
-            .filter(move |listed| listed.is_shown_to(identity) && is_shown(&listed.id))
+        let all = self.operations.iter().map(|listed| &**listed);
+        all.filter(move |listed| listed.is_shown_to(identity) && is_shown(&listed.id))
     }
 }
 
 impl FromDescription for List {
-    const REQUEST: &'static str = r#"{"describe":"hub"}"#;
+    type Item = Listed;
+    const KIND: &'static str = r#""hub""#;
 
-    fn read(text: &str, revision: u64) -> Result<Self, CallError> {
-        Ok(Self {
+    fn item(text: &str) -> Result<Listed, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    fn of(items: &[Arc<Listed>], revision: u64) -> Self {
+        Self {
             revision,
-            operations: Listed::read(text)?,
-        })
+            operations: items.to_vec(),
+        }
     }
 
     fn revision(&self) -> u64 {

@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use operations_core::access::{AccessControl, Identity, enforce_access};
-use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::lock::locked;
 use operations_tools::Target;
 use operations_tools::names::tool_names;
@@ -45,18 +44,23 @@ pub(super) struct Listed {
     /// The operation.
     pub(super) id: String,
     access: AccessControl,
-    /// As JSON, for each protocol version.
-    handshake: String,
-    stateless: String,
+    /// As JSON, for each protocol version: mostly the same.
+    handshake: Arc<str>,
+    stateless: Arc<str>,
 }
 
 impl Listed {
-    fn new(each: &OperationDescriptor, handshake: String, stateless: String) -> Self {
+    fn new(each: &OperationDescriptor, handshake: &str, stateless: &str) -> Self {
+        let shared = Arc::from(handshake);
         Self {
             id: each.id.clone(),
             access: each.access.clone(),
-            handshake,
-            stateless,
+            stateless: if handshake == stateless {
+                Arc::clone(&shared)
+            } else {
+                Arc::from(stateless)
+            },
+            handshake: shared,
         }
     }
 
@@ -117,44 +121,42 @@ impl Catalogs {
 /// What there is to be shown, at one time.
 #[derive(Debug, Default)]
 pub(super) struct Catalog {
-    tools: Vec<Tool>,
+    tools: Vec<Arc<Tool>>,
     tools_by_name: HashMap<String, usize>,
-    prompts: Vec<Prompt>,
+    prompts: Vec<Arc<Prompt>>,
     prompts_by_name: HashMap<String, usize>,
     /// Those at one address.
-    resources: Vec<Resource>,
+    resources: Vec<Arc<Resource>>,
     /// Those at many.
-    templates: Vec<Resource>,
+    templates: Vec<Arc<Resource>>,
     lists: Mutex<HashMap<ListKey, Bytes>>,
 }
 
 impl Catalog {
-    fn add(&mut self, each: &OperationDescriptor, name: String) {
-        if let Some(resource) = Resource::new(each, &name) {
-            if resource.is_template() {
-                self.templates.push(resource);
+    fn add(&mut self, each: &Appearance, name: &str) {
+        if let Some(resource) = &each.resource {
+            let list = if resource.is_template() {
+                &mut self.templates
             } else {
-                self.resources.push(resource);
-            }
+                &mut self.resources
+            };
+            list.push(Arc::clone(resource));
         }
-        if let Some(prompt) = Prompt::new(each, &name) {
+        if let Some(prompt) = &each.prompt {
             let index = self.prompts.len();
-            self.prompts_by_name.insert(name.clone(), index);
-            self.prompts.push(prompt);
+            self.prompts_by_name.insert(name.to_owned(), index);
+            self.prompts.push(Arc::clone(prompt));
         }
-        // What takes nothing that could be sent cannot be called.
-        if each.mcp.tool
-            && let Some(tool) = Tool::new(each, &name)
-        {
-            self.tools_by_name.insert(name, self.tools.len());
-            self.tools.push(tool);
+        if let Some(tool) = &each.tool {
+            self.tools_by_name.insert(name.to_owned(), self.tools.len());
+            self.tools.push(Arc::clone(tool));
         }
     }
 
     /// The tool of this name.
     pub(super) fn tool(&self, name: &str) -> Option<&Tool> {
         let index = self.tools_by_name.get(name)?;
-        self.tools.get(*index)
+        self.tools.get(*index).map(|tool| &**tool)
     }
 
     /// The names of the tools that a caller may call.
@@ -179,18 +181,19 @@ impl Catalog {
     /// The prompt of this name.
     pub(super) fn prompt(&self, name: &str) -> Option<&Prompt> {
         let index = self.prompts_by_name.get(name)?;
-        self.prompts.get(*index)
+        self.prompts.get(*index).map(|prompt| &**prompt)
     }
 
     /// The resource at an address, and what the address says about it.
     pub(super) fn resource(&self, uri: &str) -> Option<(&Resource, Vec<(String, String)>)> {
         let mut all = self.resources.iter().chain(&self.templates);
-        all.find_map(|resource| Some((resource, resource.at(uri)?)))
+        all.find_map(|resource| Some((&**resource, resource.at(uri)?)))
     }
 
     /// The template that is written like this.
     pub(super) fn template(&self, uri: &str) -> Option<&Resource> {
-        self.templates.iter().find(|each| each.uri() == uri)
+        let mut all = self.templates.iter().map(|template| &**template);
+        all.find(|each| each.uri() == uri)
     }
 
     pub(super) fn has_prompts(&self) -> bool {
@@ -247,7 +250,7 @@ impl Catalog {
             .filter(|(_, is_shown)| **is_shown)
             .map(|(each, _)| {
                 if is_stateless {
-                    each.stateless.as_str()
+                    &*each.stateless
                 } else {
                     &each.handshake
                 }
@@ -278,7 +281,7 @@ impl Catalog {
             for list in lists {
                 for each in self.listed(*list) {
                     if each.is_for(identity) && is_served(&each.id) {
-                        digest.update(&each.stateless);
+                        digest.update(each.stateless.as_bytes());
                         digest.update([0]);
                     }
                 }
@@ -294,36 +297,93 @@ impl Catalog {
     }
 }
 
-impl description_cache::FromDescription for Catalogs {
-    const REQUEST: &'static str = r#"{"describe":true}"#;
+/// An operation as JavaScript describes it, and what was made of it.
+#[derive(Debug)]
+pub(super) struct Described {
+    id: String,
+    /// What it is to be called, where that is not made of its id.
+    name: Option<String>,
+    /// The MCP doors that it is offered at, one bit each.
+    views: u32,
+    text: Box<str>,
+    appearance: Mutex<Option<Arc<Appearance>>>,
+}
 
-    /// Reads what JavaScript says: a JSON list.
-    fn read(text: &str, revision: u64) -> Result<Self, CallError> {
-        let described: Vec<OperationDescriptor> = serde_json::from_str(text).map_err(|error| {
-            let message = format!("The list of operations cannot be read: {error}");
-            CallError::new(Code::UnknownError, message)
-        })?;
-        let ids: Vec<_> = described
+/// What an operation is to clients, under a name.
+#[derive(Debug, Default)]
+struct Appearance {
+    name: String,
+    tool: Option<Arc<Tool>>,
+    prompt: Option<Arc<Prompt>>,
+    resource: Option<Arc<Resource>>,
+}
+
+impl Described {
+    /// The name depends on the other operations. It is mostly what it was.
+    fn under(&self, name: &str) -> Arc<Appearance> {
+        let mut appearance = locked(&self.appearance);
+        if let Some(made) = appearance.as_ref().filter(|made| made.name == name) {
+            return Arc::clone(made);
+        }
+        // The text was read before.
+        let descriptor: Option<OperationDescriptor> = serde_json::from_str(&self.text).ok();
+        let made = Arc::new(descriptor.map_or_else(Appearance::default, |each| {
+            Appearance {
+                name: name.to_owned(),
+                resource: Resource::new(&each, name).map(Arc::new),
+                prompt: Prompt::new(&each, name).map(Arc::new),
+                // What takes nothing that could be sent cannot be called.
+                tool: each
+                    .mcp
+                    .tool
+                    .then(|| Tool::new(&each, name).map(Arc::new))
+                    .flatten(),
+            }
+        }));
+        *appearance = Some(Arc::clone(&made));
+        made
+    }
+}
+
+impl description_cache::FromDescription for Catalogs {
+    type Item = Described;
+    const KIND: &'static str = "true";
+
+    fn item(text: &str) -> Result<Described, serde_json::Error> {
+        let read: OperationDescriptor = serde_json::from_str(text)?;
+        Ok(Described {
+            id: read.id,
+            name: read.mcp.name,
+            views: read.views,
+            text: text.into(),
+            appearance: Mutex::default(),
+        })
+    }
+
+    fn of(items: &[Arc<Described>], revision: u64) -> Self {
+        let ids: Vec<_> = items
             .iter()
-            .map(|each| (&*each.id, each.mcp.name.as_deref()))
+            .map(|each| (&*each.id, each.name.as_deref()))
             .collect();
         let names = tool_names(&ids, Target::Mcp.rules());
-        let doors = described
+        let doors = items
             .iter()
             .map(|each| u32::BITS - each.views.leading_zeros());
-        let views = (0..doors.max().unwrap_or_default()).map(|door| {
-            let mut made = Catalog::default();
-            for (each, name) in described.iter().zip(&names) {
+        let mut views: Vec<Catalog> = (0..doors.max().unwrap_or_default())
+            .map(|_| Catalog::default())
+            .collect();
+        for (each, name) in items.iter().zip(&names) {
+            let appearance = each.under(name);
+            for (door, view) in views.iter_mut().enumerate() {
                 if each.views >> door & 1 == 1 {
-                    made.add(each, name.clone());
+                    view.add(&appearance, name);
                 }
             }
-            Arc::new(made)
-        });
-        Ok(Self {
+        }
+        Self {
             revision,
-            views: views.collect(),
-        })
+            views: views.into_iter().map(Arc::new).collect(),
+        }
     }
 
     fn revision(&self) -> u64 {
@@ -342,11 +402,13 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::description_cache::FromDescription as _;
 
     fn catalog(operations: &Value) -> Arc<Catalog> {
-        let made: Catalogs = description_cache::FromDescription::read(&operations.to_string(), 1)
-            .expect("a catalogue");
-        Arc::clone(&made.views[0])
+        let items = operations.as_array().expect("a list").iter();
+        let items = items.map(|each| Catalogs::item(&each.to_string()).map(Arc::new));
+        let items: Vec<_> = items.collect::<Result<_, _>>().expect("descriptions");
+        Arc::clone(&Catalogs::of(&items, 1).views[0])
     }
 
     fn listed(catalog: &Catalog, protocol: ProtocolVersion, identity: Option<&Identity>) -> Value {

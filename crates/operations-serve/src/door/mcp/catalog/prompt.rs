@@ -30,7 +30,7 @@ impl Prompt {
         }
         let text = prompt.to_string();
         Some(Self {
-            listed: Listed::new(each, text.clone(), text),
+            listed: Listed::new(each, &text, &text),
             arguments,
         })
     }

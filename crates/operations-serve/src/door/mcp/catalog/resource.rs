@@ -47,7 +47,7 @@ impl Resource {
         }
         let text = resource.to_string();
         Some(Self {
-            listed: Listed::new(each, text.clone(), text),
+            listed: Listed::new(each, &text, &text),
             mime_type: descriptor.mime_type.clone(),
             arguments: Arguments::new(each),
             template,

@@ -139,7 +139,7 @@ impl Tool {
             Vec::new()
         };
         Some(Self {
-            listed: Listed::new(each, handshake, stateless),
+            listed: Listed::new(each, &handshake, &stateless),
             output,
             spills: each.spills,
             requires: each.mcp.requires.clone(),
