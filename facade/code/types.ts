@@ -1,5 +1,5 @@
-import type { ProgramRunner } from "../tools/code-operations.js";
-import type { Identity, OperationContext } from "../types.js";
+import type { ProgramRunner } from "../tools/program-run.js";
+import type { Identity } from "../types.js";
 
 /**
  * What a run may use, in bytes and milliseconds. Calls above `concurrency` wait; every other limit ends the run.
@@ -16,7 +16,7 @@ export interface CodeLimits {
   cpu?: number;
   /** Time from start to end (default 5 min). Waiting for an approval does not count. */
   time?: number;
-  /** Calls and subscriptions (default 100). */
+  /** Calls and subscriptions, `search` and `describe` included (default 100). */
   calls?: number;
   /** Calls at once (default 10). */
   concurrency?: number;
@@ -127,12 +127,14 @@ export interface CodeCall {
  *
  * @example
  * ```ts
- * const waiting: CodeApproval = { id: "a-1", operationId: "tasks.remove" };
+ * const waiting: CodeApproval = { id: "a-1", operationId: "tasks.remove", input: { id: 7 } };
  * ```
  */
 export interface CodeApproval {
   id: string;
   operationId: string;
+  /** What the operation would be called with. */
+  input?: unknown;
   [more: string]: unknown;
 }
 
@@ -182,6 +184,3 @@ export interface CodeRunner extends ProgramRunner {
   /** Ends all runs and their threads. */
   close(): Promise<void>;
 }
-
-/** A context with the fields of approvals. */
-export type ApprovableContext = OperationContext & { approval?: string; approve?: CodeRunOptions["approve"] };

@@ -52,13 +52,17 @@ impl InputResponses {
         if let Some(given) = params.get("inputResponses") {
             let given: Map<String, Value> = serde_json::from_str(given)
                 .map_err(|_| refused("\"inputResponses\" must be an object"))?;
-            answers.extend(given);
+            // What we keep comes back in the sealed state only.
+            answers.extend(given.into_iter().filter(|(key, _)| key != client_requests::KEPT));
         }
         Ok(Self(answers))
     }
 
-    fn to(&self, request: &ClientRequest) -> Option<&Value> {
+    fn to<'a>(&'a self, request: &'a ClientRequest) -> Option<&'a Value> {
         let answer = self.0.get(&request.key);
+        if request.is_kept() {
+            return answer.or(Some(&request.params));
+        }
         answer.filter(|answer| request.is_answered_by(answer))
     }
 }
@@ -206,6 +210,9 @@ fn offers(context: &RequestContext, may_be_task: bool) -> Option<String> {
     }
     if let Some(level) = context.level.filter(|_| is_streamed) {
         add("log", json!(level.name()));
+    }
+    if context.protocol == ProtocolVersion::Stateless {
+        add("keepFirst", Value::Bool(true));
     }
     // Newer clients get the requests in the result.
     if context.out.is_some() || context.protocol == ProtocolVersion::Stateless {
