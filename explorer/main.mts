@@ -6,6 +6,7 @@ import { type Actions, failureView } from "./failure-view.mjs";
 import { showHelp } from "./help.mjs";
 import { type Draft, draftFor } from "./input-panel.mjs";
 import { OperationView } from "./operation-view.mjs";
+import { ProgramView } from "./program-view.mjs";
 import { pathOf } from "./request.mjs";
 import { Failed, Server, type Status } from "./server.mjs";
 import { ServerView } from "./server-view.mjs";
@@ -26,12 +27,13 @@ const sidebar = new Sidebar((operation) => {
   else location.hash = hash;
 });
 const serverView = new ServerView();
-let view: OperationView | undefined;
+let view: { call(): Promise<void>; close(): void } | undefined;
 let status: Status | undefined;
 /** What is asked for last is what is shown, in whatever order the answers come. */
 let turn = 0;
 
 const actions: Actions = { token: setToken, reload: () => void load() };
+const programView = new ProgramView(server, actions);
 
 function setToken(): void {
   askForToken(server.token, (token) => {
@@ -44,7 +46,7 @@ function setToken(): void {
 async function load(): Promise<void> {
   try {
     await look();
-    sidebar.set(await server.operations());
+    await list();
     await route();
   } catch (error) {
     sidebar.set([]);
@@ -52,6 +54,12 @@ async function load(): Promise<void> {
     document.body.classList.add("is-open");
     fill(main, h("div", { class: "center" }, failed(error)));
   }
+}
+
+async function list(): Promise<void> {
+  const operations = await server.operations();
+  sidebar.set(operations);
+  byId("program").hidden = !programView.set(operations);
 }
 
 /** How the server is doing. When its operations have changed, so does the list. */
@@ -65,7 +73,7 @@ async function look(): Promise<void> {
   } finally {
     showStatus();
   }
-  if (before !== undefined && before.revision !== status.revision) sidebar.set(await server.operations());
+  if (before !== undefined && before.revision !== status.revision) await list();
 }
 
 function showStatus(): void {
@@ -92,12 +100,19 @@ async function route(): Promise<void> {
   const mine = turn;
   const [kind, namespace, name] = location.hash.slice(1).split("/");
   const isOperation = kind === "op" && namespace !== undefined && name !== undefined;
-  document.body.classList.toggle("is-open", isOperation || kind === "server");
+  document.body.classList.toggle("is-open", isOperation || kind === "server" || kind === "program");
   closeView();
   if (kind === "server") {
     sidebar.mark(undefined);
     fill(main, back(), serverView.element);
     serverView.heading.focus();
+    return;
+  }
+  if (kind === "program") {
+    sidebar.mark(undefined);
+    view = programView;
+    fill(main, back(), programView.element);
+    await programView.open();
     return;
   }
   if (!isOperation) {
@@ -113,10 +128,11 @@ async function route(): Promise<void> {
     if (mine !== turn) return;
     const draft = drafts.get(id) ?? draftFor(operation);
     drafts.set(id, draft);
-    view = new OperationView(operation, draft, server, actions);
-    fill(main, back(), view.element);
+    const opened = new OperationView(operation, draft, server, actions);
+    view = opened;
+    fill(main, back(), opened.element);
     main.scrollTop = 0;
-    view.heading.focus();
+    opened.heading.focus();
   } catch (error) {
     if (mine === turn) fill(main, back(), h("div", { class: "center" }, failed(error)));
   }
@@ -191,9 +207,11 @@ document.addEventListener("keydown", (event) => {
 
 byId("who").addEventListener("click", setToken);
 byId("help").addEventListener("click", showHelp);
-byId("server").addEventListener("click", () => {
-  location.hash = "server";
-});
+for (const page of ["server", "program"]) {
+  byId(page).addEventListener("click", () => {
+    location.hash = page;
+  });
+}
 byId("skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();

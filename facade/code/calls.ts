@@ -61,8 +61,6 @@ export interface ParentRun extends Pick<CodeRunOptions, "approve" | "onCall"> {
   readonly id: string;
   readonly deadline: number;
   readonly signal: AbortSignal;
-  /** What was decided about approvals, by their ids. */
-  readonly decisions?: Readonly<Record<string, boolean>> | undefined;
   /** The largest result. */
   readonly most: number;
 }
@@ -158,8 +156,8 @@ export class ProgramCalls {
 
   #begin(operationId: string): EndReport {
     const report: CodeCall = { operationId, status: "running" };
-    this.#reports.push(report);
-    const notify = () => quietly(() => this.#run.onCall?.({ ...report }));
+    const index = this.#reports.push(report) - 1;
+    const notify = () => quietly(() => this.#run.onCall?.({ ...report }, index));
     notify();
     const began = Date.now();
     return (status, code) => {
@@ -184,9 +182,7 @@ export class ProgramCalls {
 
   #context(approval?: string): OperationContext {
     const { identity, registry } = this.#authority;
-    const { id, deadline, signal, decisions, approve } = this.#run;
-    const decision = approval === undefined ? undefined : decisions?.[approval];
-    const ask = decision === undefined ? approve : () => decision;
+    const { id, deadline, signal, approve } = this.#run;
     const context = copyForOutside({
       requestId: newId(),
       parentRequestId: id,
@@ -194,7 +190,7 @@ export class ProgramCalls {
       signal,
       ...(identity !== undefined && { identity }),
       ...(approval !== undefined && { approval }),
-      ...(ask !== undefined && { approve: ask }),
+      ...(approve !== undefined && { approve }),
     });
     offerEnv(registry, context);
     return context;

@@ -55,7 +55,6 @@ export interface RunSettings {
   readonly until?: number | undefined;
   readonly id?: string | undefined;
   readonly options: CodeRunOptions;
-  readonly decisions?: Readonly<Record<string, boolean>> | undefined;
 }
 
 export class Run {
@@ -100,13 +99,13 @@ export class Run {
     this.#restored = from?.pending ?? [];
     this.#logBytes = from?.logBytes ?? 0;
     this.#timeBefore = this.#run.usage.time;
-    const { limits, options, authority, decisions } = settings;
+    const { limits, options, authority } = settings;
     const { signal } = options;
     const ends = this.#began + limits.time - this.#timeBefore;
     const deadline = Math.min(settings.deadline ?? ends, settings.until ?? ends, ends);
     this.#calls = new ProgramCalls(
       authority,
-      { ...options, id: this.id, deadline, signal: this.#abort.signal, decisions, most: limits.memory / 2 },
+      { ...options, id: this.id, deadline, signal: this.#abort.signal, most: limits.memory / 2 },
       this.#run.calls,
     );
     const onTime = () => {

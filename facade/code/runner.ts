@@ -23,8 +23,10 @@ import { assertRegistry } from "../registry/assert-registry.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import { SearchedRegistry } from "../tools/catalogue.js";
 import { type ProgramRequest, runFor } from "../tools/program-run.js";
+import type { AccessControl } from "../types.js";
 import { type Authority, offeredTo } from "./calls.js";
 import { amaroPath, type LoadedEngine, loadEngine, Threads } from "./engine.js";
+import { runnerOperations } from "./operations.js";
 import type { ToWorker } from "./protocol.js";
 import { Run, type RunSettings, type StoredRun } from "./run.js";
 import { folderStore, memoryStore, noSuchRun, opened, sealed } from "./store.js";
@@ -118,7 +120,7 @@ function storeOf(given: CodeRunnerOptions["store"] = "memory"): CodeStore {
 
 /** How a run comes in. */
 type Entrance = Pick<Authority, "identity" | "isOffered"> &
-  Pick<RunSettings, "id" | "until" | "decisions"> & {
+  Pick<RunSettings, "id" | "until"> & {
     readonly trace?: TraceContext | undefined;
   };
 
@@ -163,7 +165,7 @@ class Runner implements CodeRunner {
   /** For a caller from outside: what it resumes must be its own, and goes on with what the caller may do now. The deadline of a call
    * is for its answer, and not for a run that outlives it. */
   async [runFor](request: ProgramRequest): Promise<CodeRun> {
-    const { registry, id, code, input, context, isOffered, decisions, onLog, onCall } = request;
+    const { registry, id, code, input, context, isOffered, onLog, onCall } = request;
     if (registry !== this.#registry) throw invalid("The code runner is one of another registry");
     const { identity, signal, approve, deadline: until, trace } = context;
     const options: CodeRunOptions = {
@@ -173,7 +175,7 @@ class Runner implements CodeRunner {
       ...(onLog !== undefined && { onLog }),
       ...(onCall !== undefined && { onCall }),
     };
-    const entrance = { identity, isOffered, until, trace, id, decisions };
+    const entrance = { identity, isOffered, until, trace, id };
     if (code !== undefined) return this.#start(code, options, entrance);
     return this.#resume(id, options, entrance);
   }
@@ -246,6 +248,10 @@ class Runner implements CodeRunner {
       entrance.trace,
       stored,
     );
+  }
+
+  operations({ accessControl = { requiredScopes: [] } }: { accessControl?: AccessControl } = {}) {
+    return runnerOperations(this, this.#registry, this.#searched, accessControl);
   }
 
   async forget(id: string): Promise<void> {

@@ -1,5 +1,5 @@
 import type { ProgramRunner } from "../tools/program-run.js";
-import type { Identity } from "../types.js";
+import type { AccessControl, Identity, IOperationDefinition } from "../types.js";
 
 /**
  * What a run may use, in bytes and milliseconds. Calls above `concurrency` wait; every other limit ends the run.
@@ -86,8 +86,8 @@ export interface CodeRunOptions {
   deadline?: number;
   /** Called with each line that the program writes to `console`. */
   onLog?(log: CodeLog): void;
-  /** Called when a call begins and when it ends. */
-  onCall?(call: CodeCall): void;
+  /** Called when a call begins and when it ends, with its place in `calls`. */
+  onCall?(call: CodeCall, index: number): void;
   /** As `approve` of a direct call: asks a person at once. It is handed to each call. */
   approve?(request: unknown): boolean | Promise<boolean>;
 }
@@ -179,6 +179,11 @@ export interface CodeRunner extends ProgramRunner {
     id: string,
     options?: Pick<CodeRunOptions, "signal" | "onLog" | "onCall" | "approve">,
   ): Promise<CodeRun>;
+  /**
+   * `code.run`, `code.watch` and `code.signatures`, to be registered: `registry.registerAll(runner.operations())`. The explorer has a page
+   * for them. A program has the authority of its caller; `accessControl` says who may run programs at all (default: everyone).
+   */
+  operations(options?: { accessControl?: AccessControl }): IOperationDefinition[];
   /** Deletes what is stored of a run. */
   forget(id: string): Promise<void>;
   /** Ends all runs and their threads. */

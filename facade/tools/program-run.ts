@@ -9,9 +9,13 @@ import type { SeenBy } from "./catalogue.js";
 /** How a runner is asked to run a program for a caller who is not trusted. */
 export const runFor: unique symbol = Symbol("runFor");
 
-/** A function of a context: keeps the first value that it is given while a client of the stateless protocol answers, which makes the same
- * call again. Only where there is such a client. */
-export const keepFirst: unique symbol = Symbol("keepFirst");
+/** In the context of a call that a client of the stateless protocol makes again with its answers: what stays the same. */
+export const repeatableCall: unique symbol = Symbol("repeatableCall");
+
+export interface RepeatableCall {
+  readonly key: string;
+  readonly isAgain: boolean;
+}
 
 /** A program, or without `code` the id of a run that waits, and for whom. */
 export interface ProgramRequest {
@@ -21,10 +25,8 @@ export interface ProgramRequest {
   readonly input?: unknown;
   readonly context: OperationContext;
   readonly isOffered: SeenBy;
-  /** What was decided about approvals, by their ids. */
-  readonly decisions?: Readonly<Record<string, boolean>>;
   onLog?(log: CodeLog): void;
-  onCall?(call: CodeCall): void;
+  onCall?(call: CodeCall, index: number): void;
 }
 
 /**
@@ -41,7 +43,7 @@ export interface ProgramRunner {
   [runFor](request: ProgramRequest): Promise<CodeRun>;
 }
 
-type Asking = Omit<ProgramRequest, "id" | "decisions"> & { readonly resume?: string | undefined };
+type Asking = Omit<ProgramRequest, "id"> & { readonly resume?: string | undefined };
 
 /** Characters of an input that a person is shown. */
 const MOST_SHOWN = 4_000;
@@ -56,28 +58,33 @@ export async function runAsking(
 ): Promise<CodeRun> {
   const { elicit, approve, ...rest } = request.context;
   const context: OperationContext = elicit === undefined ? request.context : rest;
-  const fresh = newId();
-  const keep = (request.context as { [keepFirst]?: (value: string) => Promise<string> })[keepFirst];
-  const id = resume ?? (keep === undefined ? fresh : await keep(fresh));
-  let run = await runner[runFor]({ ...request, context, id, ...(id === fresh && { code }) });
+  const call = (request.context as { [repeatableCall]?: RepeatableCall })[repeatableCall];
+  const id = resume ?? call?.key ?? newId();
+  const isNew = resume === undefined && call?.isAgain !== true;
+  let run = await runner[runFor]({ ...request, context, id, ...(isNew && { code }) });
+  const { approvals } = request.registry;
   const asked = new Set<string>();
   while (elicit !== undefined && run.status === "waiting") {
-    const approvals = run.approvals ?? [];
-    // What a peer wants approved cannot be decided here.
-    if (approvals.some((each) => asked.has(each.id))) break;
-    const answers = approvals.map(async ({ id: approval, operationId, input }) => {
+    const answers = (run.approvals ?? []).map(async ({ id: approval }) => {
+      const stored = await approvals.get(approval);
+      // What a peer wants approved cannot be decided here, and nothing is decided but what the person sees.
+      if (asked.has(approval) || stored === undefined || stored.identity?.id !== context.identity?.id)
+        return false;
       asked.add(approval);
-      const text = JSON.stringify(input) ?? "no input";
+      const text = JSON.stringify(stored.input) ?? "no input";
       const shown =
         text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}… (${text.length} characters)` : text;
-      const message = `A program wants to call ${operationId} with ${shown}. Do you approve?`;
-      const answer = await elicit({ message }, { key: `approval-${approval}` });
-      return [approval, answer.action] as const;
+      const message = `A program wants to call ${stored.operationId} with ${shown}. Do you approve?`;
+      const { action } = await elicit({ message }, { key: `approval-${approval}` });
+      if (action === "cancel") return false;
+      const by = context.identity === undefined ? {} : { by: context.identity };
+      // It may be decided by now.
+      await approvals.decide(approval, { approve: action === "accept", ...by }).catch(() => undefined);
+      return true;
     });
-    const given = await Promise.all(answers).catch(() => undefined);
-    if (given === undefined || given.some(([, action]) => action === "cancel")) break;
-    const decisions = Object.fromEntries(given.map(([approval, action]) => [approval, action === "accept"]));
-    run = await runner[runFor]({ ...request, context, id, decisions });
+    const isDecided = await Promise.all(answers).catch(() => [false]);
+    if (isDecided.includes(false)) break;
+    run = await runner[runFor]({ ...request, context, id });
   }
   return run;
 }

@@ -11,9 +11,6 @@ use uuid::Uuid;
 
 use super::cancellation::Key;
 
-/// The key of a value that a handler keeps while its client answers. Clients neither see it nor answer to it.
-pub(super) const KEPT: &str = "operations/kept";
-
 /// The requests that wait for a response.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PendingRequests(Arc<Mutex<HashMap<Key, oneshot::Sender<Answer>>>>);
@@ -122,11 +119,6 @@ pub(super) fn input_requests<'a>(all: impl Iterator<Item = (&'a str, &'a ClientR
 }
 
 impl ClientRequest {
-    /// Whether this keeps its parameters: the first ones are the answer, however often the client calls.
-    pub(super) fn is_kept(&self) -> bool {
-        self.key == KEPT && self.method == "operations/keep-first"
-    }
-
     /// Whether this can be an answer. What the user has typed in is checked by the handler.
     pub(super) fn is_answered_by(&self, answer: &Value) -> bool {
         let has = |name: &str, is_right: fn(&Value) -> bool| answer.get(name).is_some_and(is_right);
@@ -146,7 +138,7 @@ impl ClientRequest {
                     })
             }
             "roots/list" => has("roots", Value::is_array),
-            _ => self.is_kept() && answer.is_string(),
+            _ => false,
         }
     }
 
