@@ -41,7 +41,7 @@ function moduleOf(page) {
       .replace(/^import [^;]+;$/gm, "")
       .replace(/^declare module [\s\S]*?^}$/gm, "")
       // Within a block nothing can be exported.
-      .replace(/^export (?=const )/gm, ""),
+      .replace(/^export (?=const |type )/gm, ""),
   );
   return `${merged(imports)}\n${extensions.join("\n")}\n${SCENE}\n${REGISTRY}\n{ ${bodies.join("\n{ ")} ${"}".repeat(bodies.length)}\nexport {};\n`;
 }
