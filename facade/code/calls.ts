@@ -1,6 +1,7 @@
 // The calls and streams of a program: ordinary calls from outside, with the run as their parent.
 
 import { maskedDetails, withoutStderr } from "../call/masked-details.js";
+import type { CodeApproval, CodeCall, CodeRunOptions } from "../code-types.js";
 import type { ResponseEnvelope } from "../envelope.js";
 import { CallError, InfrastructureErrorCode, isInternal, mapError } from "../errors.js";
 import { newId } from "../interop/host.js";
@@ -16,7 +17,6 @@ import type { SearchedRegistry, SeenBy } from "../tools/catalogue.js";
 import { mayCall } from "../tools/selection.js";
 import { isShown } from "../tools/shown.js";
 import type { Identity, OperationContext } from "../types.js";
-import type { CodeApproval, CodeCall, CodeRunOptions } from "./types.js";
 
 /** A program has no use for the files of large results. */
 const PROGRAM: CallOrigin = { ...TOOL, acceptsFiles: false };

@@ -1,6 +1,7 @@
 // One run: the host's side of a machine. Every request of the program is answered exactly once, by `#settle`. From the first wait on, the
 // machine is stored with all that it waits for before a call starts, so that a host that dies has left nothing to guess.
 
+import type { CodeApproval, CodeLimits, CodeLog, CodeRun, CodeRunOptions } from "../code-types.js";
 import { InfrastructureErrorCode } from "../errors.js";
 import { newId } from "../interop/host.js";
 import { nearestName } from "../interop/nearest-name.js";
@@ -17,7 +18,6 @@ import {
 } from "./calls.js";
 import type { Thread } from "./engine.js";
 import type { FromWorker, StoredMachine } from "./protocol.js";
-import type { CodeApproval, CodeLimits, CodeLog, CodeRun, CodeRunOptions } from "./types.js";
 
 /** The longest time a timer of Node's can have. */
 const LONGEST_TIMER = 2 ** 31 - 1;

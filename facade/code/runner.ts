@@ -1,6 +1,14 @@
 // Runs of programs: started, resumed, stored.
 
 import { AsyncResource } from "node:async_hooks";
+import type {
+  CodeLimits,
+  CodeRun,
+  CodeRunner,
+  CodeRunnerOptions,
+  CodeRunOptions,
+  CodeStore,
+} from "../code-types.js";
 import { failed, invalid } from "../errors.js";
 import {
   aDuration,
@@ -30,14 +38,6 @@ import { runnerOperations } from "./operations.js";
 import type { ToWorker } from "./protocol.js";
 import { Run, type RunSettings, type StoredRun } from "./run.js";
 import { folderStore, memoryStore, noSuchRun, opened, sealed } from "./store.js";
-import type {
-  CodeLimits,
-  CodeRun,
-  CodeRunner,
-  CodeRunnerOptions,
-  CodeRunOptions,
-  CodeStore,
-} from "./types.js";
 
 const MIB = 1024 * 1024;
 

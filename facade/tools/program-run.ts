@@ -1,6 +1,6 @@
 // How programs are run for callers from outside.
 
-import type { CodeCall, CodeLog, CodeRun } from "../code/types.js";
+import type { CodeCall, CodeLog, CodeRun } from "../code-types.js";
 import { newId } from "../interop/host.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { OperationContext } from "../types.js";

@@ -1,5 +1,5 @@
-import type { ProgramRunner } from "../tools/program-run.js";
-import type { AccessControl, Identity, IOperationDefinition } from "../types.js";
+import type { ProgramRunner } from "./tools/program-run.js";
+import type { AccessControl, Identity, IOperationDefinition } from "./types.js";
 
 /**
  * What a run may use, in bytes and milliseconds. Calls above `concurrency` wait; every other limit ends the run.
