@@ -1,6 +1,6 @@
 // The options of the MCP door, checked, and their form for the native side.
 
-import type { CodeRunner } from "../code/types.js";
+import type { CodeRunner } from "../code-types.js";
 import {
   aDuration,
   aName,
