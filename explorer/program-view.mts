@@ -154,7 +154,8 @@ export class ProgramView {
         { class: "hint" },
         "You have stopped the run. Calls that were under way may have been made.",
       );
-      const view = () => failureView(failure, this.#server.token !== undefined, this.#actions);
+      const view = () =>
+        failureView(failure, { hasToken: this.#server.token !== undefined, isQuery: false }, this.#actions);
       fill(this.#result, running.signal.aborted ? words : view());
     } finally {
       this.#running = undefined;
