@@ -93,7 +93,10 @@ describe("processes", { concurrency: true }, () => {
     async function withDaemon(t, start) {
       const starts = startsFile(t);
       const started = await start(stdio(["daemon"], { env: { STARTS_FILE: starts.path }, reconnect: false }));
-      const [pid] = await until(() => starts.pids("daemon").length > 0 && starts.pids("daemon"), "the daemon");
+      const [pid] = await until(
+        () => starts.pids("daemon").length > 0 && starts.pids("daemon"),
+        "the daemon",
+      );
       return { ...started, pid };
     }
 
