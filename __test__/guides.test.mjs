@@ -41,7 +41,7 @@ function moduleOf(page) {
       .replace(/^import [^;]+;$/gm, "")
       .replace(/^declare module [\s\S]*?^}$/gm, "")
       // Within a block nothing can be exported.
-      .replace(/^export (?=const )/gm, ""),
+      .replace(/^export (?=const |type )/gm, ""),
   );
   return `${merged(imports)}\n${extensions.join("\n")}\n${SCENE}\n${REGISTRY}\n{ ${bodies.join("\n{ ")} ${"}".repeat(bodies.length)}\nexport {};\n`;
 }
@@ -63,7 +63,8 @@ const paths = [
   "README.md",
   ...readdirSync(`${root}docs`, { recursive: true })
     .map((path) => `docs/${path.replaceAll("\\", "/")}`)
-    .filter((path) => path.endsWith(".md")),
+    // `npm run docs` installs its generator there.
+    .filter((path) => path.endsWith(".md") && !path.includes("/node_modules/")),
 ];
 
 describe("the code in the README and in docs/", () => {

@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { missingBroker, startNats, startRedis } from "../__test__/support/brokers.mjs";
 import { ID, localContestants, natsCallers, REFERENCE, redisCallers } from "./call-cases.mjs";
-import { inputsOfSize } from "./execute-cases.mjs";
+import { inputsOf, inputsOfSize, values } from "./execute-cases.mjs";
 import { report } from "./results.mjs";
 import { median, printTable } from "./support.mjs";
 
@@ -18,6 +18,8 @@ const IN_FLIGHT = 100;
 const FAR_ROUNDS = Math.max(2, Math.round(10 * SCALE));
 const FAR_CALLS = Math.max(500, Math.round(10_000 * SCALE));
 const IN_FLIGHT_FAR = 256;
+/** Bytes of an input, which is also the output. */
+const SIZES = [100, 10_000];
 const FAR_LATENCIES = Math.max(200, Math.round(2000 * SCALE));
 
 const parts = { local, machine, nats, redis };
@@ -101,16 +103,19 @@ async function nats() {
       await Promise.all(workers.map((worker) => once(worker, "message")));
       const { callers, isReady, stop } = await natsCallers(broker.url);
       await isReady();
-      const rows = await compare(callers, "moleculer", `, ${count} worker${count === 1 ? "" : "s"}`);
-      report(`nats.workers.${count}`, {
-        ours: rows.rates.get("ours"),
-        reference: rows.rates.get("moleculer"),
-      });
-      if (count === 1) {
-        report("nats.latency", { ours: rows.waits.get("ours"), reference: rows.waits.get("moleculer") });
+      const cases = { rates: [], waits: [] };
+      for (const bytes of SIZES) {
+        const name = `${count} worker${count === 1 ? "" : "s"}, ${bytes} bytes`;
+        const inputs = inputsOf({ ...values.small, name: "x".repeat(bytes - 40) });
+        const rows = await compare(callers, "moleculer", `, ${name}`, inputs);
+        for (const [what, list] of Object.entries(cases)) {
+          list.push({ name, ours: rows[what].get("ours"), reference: rows[what].get("moleculer") });
+        }
+        throughput.push(...rows.throughput);
+        latency.push(...rows.latency);
       }
-      throughput.push(...rows.throughput);
-      latency.push(...rows.latency);
+      report(`nats.workers.${count}`, cases.rates[0], cases.rates);
+      if (count === 1) report("nats.latency", cases.waits[0], cases.waits);
       await stop();
       await Promise.all(workers.map(stopWorker));
     }
@@ -145,13 +150,13 @@ async function redis() {
 }
 
 /** Throughput and latency of callers, interleaved. */
-async function compare(callers, reference, suffix) {
+async function compare(callers, reference, suffix, inputs = inputsOfSize("small")) {
   const rates = new Map(Object.keys(callers).map((name) => [name, []]));
   const waits = new Map(Object.keys(callers).map((name) => [name, []]));
   for (let round = -1; round < FAR_ROUNDS; round++) {
     for (const [name, call] of Object.entries(callers)) {
-      const rate = await callsPerSecond(call);
-      const wait = await latencies(call);
+      const rate = await callsPerSecond(call, inputs);
+      const wait = await latencies(call, inputs[0]);
       if (round < 0) continue;
       rates.get(name).push(rate);
       waits.get(name).push(...wait);
@@ -201,8 +206,7 @@ async function together(call, inputs) {
   return Number(process.hrtime.bigint() - start) / CALLS;
 }
 
-async function callsPerSecond(call) {
-  const inputs = inputsOfSize("small");
+async function callsPerSecond(call, inputs) {
   const start = process.hrtime.bigint();
   let left = FAR_CALLS;
   const keepCalling = async () => {
@@ -213,8 +217,7 @@ async function callsPerSecond(call) {
 }
 
 /** Microseconds of calls that are made one after the other. */
-async function latencies(call) {
-  const [input] = inputsOfSize("small");
+async function latencies(call, input) {
   const times = [];
   for (let i = 0; i < FAR_LATENCIES; i++) {
     const start = process.hrtime.bigint();

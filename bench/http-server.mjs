@@ -1,6 +1,7 @@
-// The server of the http and sse benchmarks, in a process of its own. Its port is its first line.
+// The server of the http and sse benchmarks, in a process of its own.
 
 import { createServer } from "node:http";
+import { answer } from "./rounds.mjs";
 
 const pet = (id) => ({
   id,
@@ -17,27 +18,27 @@ const bodies = {
 
 const server = createServer((request, response) => {
   const { pathname, searchParams } = new URL(request.url, "http://bench");
-  if (pathname === "/events") return sendEvents(response, Number(searchParams.get("count")));
+  if (pathname === "/events") {
+    const wanted = (name) => Number(searchParams.get(name));
+    return sendEvents(response, wanted("count"), wanted("together"), wanted("bytes"));
+  }
   request.resume();
   const body = bodies[pathname] ?? "{}";
   response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
   response.end(body);
 });
 
-/** Events of about 100 bytes, as fast as the other side reads. */
-function sendEvents(response, count) {
+/** So many events in each write, of about so many bytes each, as fast as the other side reads. */
+function sendEvents(response, count, together, bytes) {
   response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
+  // Words of an answer, with the characters that JSON escapes.
+  const words = 'some "words" of an answer\n'.repeat(Math.ceil(bytes / 25)).slice(0, Math.max(1, bytes - 40));
   let sent = 0;
   const send = () => {
     while (sent < count) {
       let text = "";
-      for (const end = Math.min(sent + 64, count); sent < end; sent++) {
-        const data = JSON.stringify({
-          type: "delta",
-          index: sent,
-          delta: { text: "some words of an answer" },
-        });
-        text += `event: delta\nid: ${sent}\ndata: ${data}\n\n`;
+      for (const end = Math.min(sent + together, count); sent < end; sent++) {
+        text += `event: delta\nid: ${sent}\ndata: ${JSON.stringify({ index: sent, delta: words })}\n\n`;
       }
       if (!response.write(text)) return response.once("drain", send);
     }
@@ -47,5 +48,6 @@ function sendEvents(response, count) {
 }
 
 server.keepAliveTimeout = 60_000;
-server.listen(0, "127.0.0.1", () => console.log(server.address().port));
-process.on("disconnect", () => process.exit());
+server.listen(0, "127.0.0.1", () =>
+  answer(() => ({}), { baseUrl: `http://127.0.0.1:${server.address().port}` }),
+);

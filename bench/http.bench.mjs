@@ -1,67 +1,57 @@
-// Calls of imported operations next to the same pipeline on Node's `fetch`: requests per second, and how long the main
-// thread works for each. 64 in flight, against a server in another process. `--requests=N` per round, `--rounds=N`.
+// Calls of imported operations next to undici's `Pool` and next to `fetch`: requests per second, and how long the main thread works for
+// each. Each client is a process of its own, and so is the server. `--requests=N` per round, `--rounds=N`.
 
-import { performance } from "node:perf_hooks";
-import { registries, startServer } from "./http-support.mjs";
-import { clock, mainThreadTime } from "./main-thread.mjs";
+import { clock } from "./main-thread.mjs";
 import { report } from "./results.mjs";
-import { median, printTable } from "./support.mjs";
+import { compared, contestant, inTurns, option } from "./rounds.mjs";
+import { printTable } from "./support.mjs";
 
-const option = (name, usual) =>
-  Number(process.argv.find((argument) => argument.startsWith(`--${name}=`))?.split("=")[1] ?? usual);
 const REQUESTS = option("requests", 6000);
 const ROUNDS = option("rounds", 7);
-const IN_FLIGHT = 64;
-const cases = {
-  "GET, 200 bytes": ["bench.small", {}],
-  "GET, 20 KB": ["bench.large", {}],
-  "POST, 200 bytes": ["bench.post", { body: { name: "a pet", tags: ["x", "y"], weight: 3 } }],
-};
+const CASES = [
+  { work: "small", name: "GET, 200 bytes", inFlight: 64 },
+  { work: "small", name: "GET, 200 bytes", inFlight: 1 },
+  { work: "large", name: "GET, 20 KB", inFlight: 64 },
+  { work: "post", name: "POST, 200 bytes", inFlight: 64 },
+];
+const OURS = "ours";
+const UNDICI = "ours, undici imported";
 
-const { baseUrl, stop } = await startServer();
-const contestants = Object.entries(registries(baseUrl));
+const server = await contestant("http-server.mjs");
+const contestants = {};
+for (const who of ["pool", "fetch", OURS, UNDICI]) {
+  contestants[who] = await contestant("http-contestant.mjs", who, server.ready.baseUrl);
+}
 const rows = [];
-for (const [name, [id, input]] of Object.entries(cases)) {
-  const results = { native: [], reference: [] };
-  for (let round = -1; round < ROUNDS; round++) {
-    for (const [contestant, registry] of contestants) {
-      const result = await measure(registry, id, input);
-      // The first round warms up.
-      if (round >= 0) results[contestant].push(result);
-    }
+const next = { pool: [], undici: [], main: [] };
+for (const { work, name, inFlight } of CASES) {
+  const requests = inFlight === 1 ? Math.ceil(REQUESTS / 4) : REQUESTS;
+  const results = await inTurns(contestants, ROUNDS, { work, requests, inFlight });
+  const title = `${name}, ${inFlight} in flight`;
+  const rate = compared(results, OURS, "pool", "rate");
+  if (inFlight === 1) report("http.one", rate);
+  else {
+    next.pool.push({ name: title, ...rate });
+    next.undici.push({ name: title, ...compared(results, UNDICI, "pool", "rate") });
+    next.main.push({ name: title, ...compared(results, OURS, "pool", "thread") });
+    if (work === "small") report("http.fetch", compared(results, OURS, "fetch", "rate"));
   }
-  const of = (contestant, field) => median(results[contestant].map((result) => result[field]));
-  if (id === "bench.small") {
-    report("http.small", { ours: of("native", "rate"), reference: of("reference", "rate") });
+  for (const who of Object.keys(contestants)) {
+    const rate = compared(results, who, "pool", "rate");
+    const thread = compared(results, who, "pool", "thread");
+    rows.push([
+      `${title}: ${who}`,
+      Math.round(rate.ours),
+      (rate.ours / rate.reference).toFixed(2),
+      `${rate.low.toFixed(2)} to ${rate.high.toFixed(2)}`,
+      thread.ours.toFixed(1),
+      (thread.ours / thread.reference).toFixed(2),
+    ]);
   }
-  rows.push([
-    name,
-    Math.round(of("reference", "rate")),
-    Math.round(of("native", "rate")),
-    (of("native", "rate") / of("reference", "rate")).toFixed(2),
-    of("reference", "thread").toFixed(1),
-    of("native", "thread").toFixed(1),
-    (of("native", "thread") / of("reference", "thread")).toFixed(2),
-  ]);
 }
-stop();
-console.log(
-  `${IN_FLIGHT} in flight, ${REQUESTS} requests a round, ${ROUNDS} rounds, main thread by ${clock}`,
-);
-printTable(
-  ["", "fetch req/s", "ours req/s", "ratio", "fetch us", "ours us", "ratio (main thread, per request)"],
-  rows,
-);
-
-async function measure(registry, id, input) {
-  globalThis.gc?.();
-  let left = REQUESTS;
-  const worker = async () => {
-    while (left-- > 0) await registry.execute(id, input, {});
-  };
-  const busy = mainThreadTime();
-  const start = performance.now();
-  await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
-  const elapsed = performance.now() - start;
-  return { rate: (REQUESTS / elapsed) * 1000, thread: ((mainThreadTime() - busy) / REQUESTS) * 1000 };
-}
+report("http.pool", next.pool[0], next.pool);
+report("http.pool.undici", next.undici[0], next.undici);
+report("http.pool.main", next.main[0], next.main);
+for (const each of [server, ...Object.values(contestants)]) each.stop();
+console.log(`${REQUESTS} requests a round, ${ROUNDS} rounds, main thread by ${clock}`);
+printTable(["", "req/s", "of Pool's", "single rounds", "main thread us", "of Pool's"], rows);

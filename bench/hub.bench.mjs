@@ -118,6 +118,7 @@ const of = (who, field) => median(results[who].map((result) => result[field]));
 for (const who of WHO) servers[who].memory = await memoryPerSpoke(who);
 
 report("hub.calls", { ours: of("operations", "calls"), reference: of("ws", "calls") });
+report("hub.socketio", { ours: of("operations", "calls"), reference: of("socketio", "calls") });
 console.log(`\ncalls over WebSocket: ${IN_FLIGHT} in flight, ${CALLS} a round, ${ROUNDS} rounds`);
 table("calls", ["calls", "serving", "calling"]);
 console.log(`\nevents of a stream: ${CALLS} a round`);

@@ -11,18 +11,19 @@ const rowSchema = {
 };
 const rows = (count) =>
   Array.from({ length: count }, (_, id) => ({ id, name: `row number ${id}`, tags: ["one", "two", "three"] }));
-const table = { rows: rows(1_000) };
+const tables = new Map();
+const table = (count = 1_000) => tables.get(count) ?? tables.set(count, { rows: rows(count) }).get(count);
 
 const results = {
   small: ({ text: said }) => ({ content: [{ type: "text", text: said }] }),
-  table: () => ({ content: [], structuredContent: table }),
+  table: ({ rows: count }) => ({ content: [], structuredContent: table(count) }),
 };
 
 const tools = [
   { name: "small", inputSchema: { type: "object", properties: { text }, required: ["text"] } },
   {
     name: "table",
-    inputSchema: { type: "object", properties: {} },
+    inputSchema: { type: "object", properties: { rows: { type: "integer" } } },
     outputSchema: {
       type: "object",
       properties: { rows: { type: "array", items: rowSchema } },

@@ -11,6 +11,7 @@
 import { readFileSync } from "node:fs";
 import { clientsOf, everything, loads, OURS, SDK } from "./mcp-contestants.mjs";
 import { report } from "./results.mjs";
+import { compared } from "./rounds.mjs";
 import { median, printTable } from "./support.mjs";
 
 const args = process.argv.slice(2);
@@ -71,20 +72,17 @@ async function calls() {
       inFlight: IN_FLIGHT,
       count: isQuick ? 500 : 6_000,
     },
-    {
-      title: "1,000 rows, one at a time",
-      tool: "table",
-      inFlight: 1,
-      count: isQuick ? 20 : 150,
-      rate: "mcp.rows",
-      main: "mcp.rows.main",
-    },
-    {
-      title: `1,000 rows, ${IN_FLIGHT} in flight`,
-      tool: "table",
-      inFlight: IN_FLIGHT,
-      count: isQuick ? 32 : 160,
-    },
+    // 70 bytes a row: 140 bytes to 1 MB.
+    ...[2, 15, 150, 1_000, 15_000].flatMap((count) =>
+      [1, IN_FLIGHT].map((inFlight) => ({
+        title: `${count.toLocaleString("en")} rows, ${inFlight === 1 ? "one at a time" : `${IN_FLIGHT} in flight`}`,
+        tool: "table",
+        input: { rows: count },
+        inFlight,
+        count: Math.ceil((isQuick ? 20_000 : 150_000) / Math.max(count, 150)),
+        ...(inFlight === 1 && { rate: "mcp.rows", main: "mcp.rows.main", isUsual: count === 1_000 }),
+      })),
+    ),
   ];
   await compareCalls(clients, cases);
 }
@@ -92,7 +90,9 @@ async function calls() {
 async function compareCalls(contestants, cases) {
   const opened = new Map();
   for (const [name, open] of Object.entries(contestants)) opened.set(name, await open());
-  for (const { title, tool, input = {}, inFlight, count, rate, main } of cases) {
+  /** What was measured for each row of the table. */
+  const rows = new Map();
+  for (const { title, tool, input = {}, inFlight, count, rate, main, isUsual = true } of cases) {
     const runs = measurements(opened.keys());
     for (let round = -2; round < rounds; round++) {
       for (const [name, client] of opened) {
@@ -102,12 +102,20 @@ async function compareCalls(contestants, cases) {
       }
     }
     showCalls(title, runs);
-    const typical = (name, field) => median(runs.get(name).map((run) => run[field]));
     // As users call it: with the checks and the envelope that the SDK does not have.
-    const figures = (field) => ({ ours: typical(OURS, field), reference: typical(SDK, field) });
-    if (rate !== undefined) report(rate, figures("perSecond"));
-    if (main !== undefined) report(main, figures("main"));
+    const results = Object.fromEntries(runs);
+    for (const [key, field] of [
+      [rate, "perSecond"],
+      [main, "main"],
+    ]) {
+      if (key === undefined) continue;
+      const figures = { name: title, ...compared(results, OURS, SDK, field) };
+      const row = rows.get(key) ?? rows.set(key, { cases: [] }).get(key);
+      row.cases.push(figures);
+      if (isUsual) row.usual = figures;
+    }
   }
+  for (const [key, { usual, cases }] of rows) report(key, usual, cases);
   for (const client of opened.values()) await client.close();
 }
 

@@ -16,19 +16,28 @@ const ROW = 26;
 const TOP = 64;
 const TICKS = [0.5, 1, 2, 4, 8, 16, 32];
 
+/** Next to what one would use instead, and next to the limit. */
+const PARTS = { peer: "next to what you would use instead", limit: "next to the limit" };
+
 /** Of the figures, those that compare: the cost of ours is turned around, so that a longer bar is always better. */
-const bars = rows
-  .filter(({ value, kind }) => value !== undefined && kind !== "own")
-  .map(({ work, reference, kind, value }) => ({
-    work,
-    reference,
-    times: kind === "rate" ? value : 1 / value,
-  }));
+const barsOf = (part) =>
+  rows
+    .filter((row) => row.value !== undefined && row.kind !== "own" && (row.part ?? "peer") === part)
+    .map(({ work, reference, kind, value }) => ({
+      work,
+      reference,
+      times: kind === "rate" ? value : 1 / value,
+      isRate: kind === "rate",
+    }));
+const peers = barsOf("peer");
+const bars = [...peers, ...barsOf("limit")];
 
 const low = Math.log2(Math.min(0.5, ...bars.map(({ times }) => times)));
 const high = Math.log2(Math.max(4, ...bars.map(({ times }) => times)));
 const x = (times) => LEFT + ((Math.log2(times) - low) / (high - low)) * (WIDTH - LEFT - RIGHT);
-const height = TOP + bars.length * ROW + 40;
+// The second part begins two rows further down, below its heading.
+const topOf = (index) => TOP + (index < peers.length ? index : index + 2) * ROW;
+const height = topOf(bars.length) + 40;
 
 /** A number in a few digits, never as "1.2e+2". */
 const shown = (figure, digits) => Number(figure.toPrecision(digits)).toLocaleString("en");
@@ -42,7 +51,7 @@ const grid = TICKS.filter((tick) => Math.log2(tick) >= low && Math.log2(tick) <=
 ]);
 
 const drawn = bars.flatMap(({ work, reference, times }, index) => {
-  const top = TOP + index * ROW;
+  const top = topOf(index);
   const [from, to] = [x(1), x(times)].sort((one, other) => one - other);
   const ahead = times >= 1;
   return [
@@ -66,7 +75,8 @@ text { font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #24292
 const note = `${date}, version ${version}, ${machine.cores} cores, ${machine.platform}, Node ${machine.node}. 1x is the reference, which is named in grey.`;
 const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Speed next to other packages">
 <style>${style}</style>
-${text("title", 12, 24, "Times as fast as the reference")}
+${text("title", 12, 24, `Times as fast as the reference, ${PARTS.peer}`)}
+${bars.length > peers.length ? text("title", 12, topOf(peers.length) - 12, `The same, ${PARTS.limit}`) : ""}
 ${[...grid, ...drawn].join("\n")}
 ${text("note", 12, height - 12, note)}
 </svg>
@@ -75,7 +85,7 @@ const file = at("../docs/images/speed.svg");
 mkdirSync(dirname(file), { recursive: true });
 writeFileSync(file, svg);
 
-const behind = bars.filter(({ times }) => times < 1);
+const behind = peers.filter(({ times }) => times < 1);
 const measured = rows.filter(({ value }) => value !== undefined);
 const missed = measured.filter(({ met }) => !met);
 
@@ -90,25 +100,43 @@ function fill(page, name, lines) {
   );
 }
 
+/** Three rates, in words. */
+const named = (list) =>
+  list.map(({ work, reference, times }) => `${work} (${shown(times, 2)}x ${reference})`).join("; ");
+const rates = peers.filter(({ isRate }) => isRate).sort((one, other) => other.times - one.times);
+const slower = rates.filter(({ times }) => times < 1);
 fill("../README.md", "speed", [
-  `Measured on ${date} with version ${version}. Of ${bars.length} comparisons, ${bars.length - behind.length} are as fast as the reference or faster, and`,
-  `${behind.length} are slower.`,
+  `On ${date}, version ${version} was as fast as what people use instead, or faster, in ${peers.length - behind.length} of ${peers.length} comparisons, and slower in`,
+  `${behind.length}. Furthest ahead: ${named(rates.slice(0, 3))}.`,
+  ...(slower.length > 0 ? [`Furthest behind: ${named(slower.slice(-3).reverse())}.`] : []),
 ]);
 
 const machineLine = `${machine.cores} cores, ${machine.platform}, Node ${machine.node}`;
 const aimOf = ({ kind, aim }) => (kind === "rate" ? `at least ${aim}` : `at most ${aim}`);
 const verdict = ({ met }) => (met === undefined ? "not measured" : met ? "met" : "**missed**");
 const cell = (figure) => (figure === undefined ? "" : figure.toLocaleString("en"));
+/** How far the ratio went in single rounds. */
+const spread = ({ low, high }) => (low === undefined ? "" : `${cell(low)} to ${cell(high)}`);
+const worst = (row) => (row.worst === undefined ? "" : `${cell(row.worst)} (${row.worstCase})`);
+const tableOf = (part) => [
+  `### ${PARTS[part][0].toUpperCase()}${PARTS[part].slice(1)}`,
+  "",
+  "| work | reference | reference's figure | our figure | ratio | single rounds | worst case | aim | |",
+  "|---|---|---|---|---|---|---|---|---|",
+  ...rows
+    .filter((row) => (row.part ?? "peer") === part)
+    .map((row) => {
+      const ratio = row.kind === "own" ? "" : cell(row.value);
+      return `| ${row.work} | ${row.reference} | ${cell(row.theirs)} | ${cell(row.ours)} | ${ratio} | ${spread(row)} | ${worst(row)} | ${aimOf(row)} | ${verdict(row)} |`;
+    }),
+];
 fill("../docs/speed.md", "figures", [
   `Measured on ${date}, version ${version}, ${machineLine}.`,
   "",
-  "| work | reference | reference's figure | our figure | ratio | aim | |",
-  "|---|---|---|---|---|---|---|",
-  ...rows.map((row) => {
-    const ratio = row.kind === "own" ? "" : cell(row.value);
-    return `| ${row.work} | ${row.reference} | ${cell(row.theirs)} | ${cell(row.ours)} | ${ratio} | ${aimOf(row)} | ${verdict(row)} |`;
-  }),
+  ...tableOf("peer"),
+  "",
+  ...tableOf("limit"),
 ]);
 console.log(
-  `docs/images/speed.svg, docs/speed.md and README.md: ${bars.length} comparisons, ${behind.length} of them slower; ${missed.length} of ${measured.length} aims missed`,
+  `docs/images/speed.svg, docs/speed.md and README.md: ${bars.length} comparisons, ${behind.length} with other packages are slower; ${missed.length} of ${measured.length} aims missed`,
 );

@@ -1,57 +1,51 @@
-// A stream of events next to `fetch` with `eventsource-parser`, both through `subscribe`: events per second, and how
-// long the main thread works. The server is another process. `--events=N`, `--rounds=N`.
+// A stream of events next to a bare `fetch` with eventsource-parser: events per second, and how long the main thread works for each. Reader
+// and server are processes of their own; events come 1, 10, 100 or 500 in a write, with 50 bytes to 5 KB each. `--bytes=N` per round, `--rounds=N`.
 
-import { performance } from "node:perf_hooks";
-import { subscribe } from "@alkdev/operations";
-import { registries, startServer } from "./http-support.mjs";
-import { clock, mainThreadTime } from "./main-thread.mjs";
+import { clock } from "./main-thread.mjs";
 import { report } from "./results.mjs";
-import { median, printTable } from "./support.mjs";
+import { compared, contestant, inTurns, option } from "./rounds.mjs";
+import { printTable } from "./support.mjs";
 
-const option = (name, usual) =>
-  Number(process.argv.find((argument) => argument.startsWith(`--${name}=`))?.split("=")[1] ?? usual);
-const EVENTS = option("events", 200_000);
-const ROUNDS = option("rounds", 5);
+const ROUNDS = option("rounds", 3);
+const BYTES = option("bytes", 20_000_000);
+const REFERENCE = "eventsource-parser";
+/** What a model's answer looks like: a few events in a write, some hundred bytes each. */
+const isUsual = ({ together, bytes }) => together === 10 && bytes === 500;
 
-const { baseUrl, stop } = await startServer();
-const contestants = Object.entries(registries(baseUrl));
-const results = { native: [], reference: [] };
-for (let round = -1; round < ROUNDS; round++) {
-  for (const [contestant, registry] of contestants) {
-    const result = await measure(registry);
-    // The first round warms up.
-    if (round >= 0) results[contestant].push(result);
+const server = await contestant("http-server.mjs");
+const contestants = {};
+for (const who of [REFERENCE, "ours"]) {
+  contestants[who] = await contestant("sse-contestant.mjs", who, server.ready.baseUrl);
+}
+const [rates, threads] = [[], []];
+const usual = {};
+for (const together of [1, 10, 100, 500]) {
+  for (const bytes of [50, 500, 5000]) {
+    // Single writes cost the server more than the reader.
+    const count = Math.min(Math.ceil(BYTES / bytes), together === 1 ? 20_000 : 100_000);
+    const results = await inTurns(contestants, ROUNDS, { count, together, bytes });
+    const name = `${together} in a write, ${bytes} bytes`;
+    const rate = { name, ...compared(results, "ours", REFERENCE, "rate") };
+    const thread = { name, ...compared(results, "ours", REFERENCE, "thread") };
+    rates.push(rate);
+    threads.push(thread);
+    if (isUsual({ together, bytes })) Object.assign(usual, { rate, thread });
   }
 }
-stop();
-const of = (contestant, field) => median(results[contestant].map((result) => result[field]));
-const ratio = (field) => (of("native", field) / of("reference", field)).toFixed(2);
-console.log(`${EVENTS} events a round, ${ROUNDS} rounds, main thread by ${clock}`);
+for (const each of [server, ...Object.values(contestants)]) each.stop();
+report("sse.rate", usual.rate, rates);
+report("sse.main", usual.thread, threads);
+console.log(`${ROUNDS} rounds, main thread by ${clock}`);
 printTable(
-  ["", "fetch + eventsource-parser", "ours", "ratio"],
-  [
-    ["events/s", Math.round(of("reference", "rate")), Math.round(of("native", "rate")), ratio("rate")],
-    [
-      "main thread, us per event",
-      of("reference", "thread").toFixed(2),
-      of("native", "thread").toFixed(2),
-      ratio("thread"),
-    ],
-  ],
+  ["", "theirs/s", "ours/s", "ratio", "single rounds", "main thread: theirs us", "ours us", "ratio"],
+  rates.map(({ name, ours, reference, low, high }, at) => [
+    name,
+    Math.round(reference),
+    Math.round(ours),
+    (ours / reference).toFixed(2),
+    `${low.toFixed(2)} to ${high.toFixed(2)}`,
+    threads[at].reference.toFixed(2),
+    threads[at].ours.toFixed(2),
+    (threads[at].ours / threads[at].reference).toFixed(2),
+  ]),
 );
-
-report("sse.rate", { ours: of("native", "rate"), reference: of("reference", "rate") });
-report("sse.main", { ours: of("native", "thread"), reference: of("reference", "thread") });
-
-async function measure(registry) {
-  globalThis.gc?.();
-  let events = 0;
-  const busy = mainThreadTime();
-  const start = performance.now();
-  for await (const { data } of subscribe(registry, "bench.events", { count: EVENTS }, {})) {
-    if (data.index !== events++) throw new Error(`event ${data.index} came as number ${events}`);
-  }
-  const elapsed = performance.now() - start;
-  if (events !== EVENTS) throw new Error(`${events} events came`);
-  return { rate: (EVENTS / elapsed) * 1000, thread: ((mainThreadTime() - busy) / EVENTS) * 1000 };
-}

@@ -1,8 +1,9 @@
-// What somebody can do about an error. No DOM: tested without a browser.
+// What can be done about an error. No DOM: tested without a browser.
 
+import { accessWords } from "./access.mjs";
 import { isRecord } from "./schema-root.mjs";
 
-/** An error, as the server tells it (`application/problem+json`), or as the page found it. */
+/** An error, as the server sends it (`application/problem+json`), or as the page found it. */
 export interface Failure {
   readonly code: string;
   readonly message: string;
@@ -48,8 +49,16 @@ export function unreachable(error: unknown): Failure {
   return { code: "UNREACHABLE", message: `The server did not answer: ${why}`, status: undefined, errors: [] };
 }
 
-export function adviceOn(failure: Failure, hasToken: boolean): Advice[] {
+/** What advice depends on, beside the error. */
+export interface Advised {
+  readonly hasToken: boolean;
+  /** A query changes nothing, so it makes no difference whether it has run. */
+  readonly isQuery?: boolean;
+}
+
+export function adviceOn(failure: Failure, { hasToken, isQuery = false }: Advised): Advice[] {
   const advice = [mainAdvice(failure, hasToken)];
+  if (isQuery) return advice;
   if (failure.mayHaveRun === true) {
     advice.push({
       text: "It may have run, in part or in full. Look at its effects before you call it again.",
@@ -78,7 +87,7 @@ function mainAdvice(failure: Failure, hasToken: boolean): Advice {
         return { text: "The token is not valid. Set another one.", action: "token" };
       if (status === 401) return { text: "This needs to know who you are. Set a token.", action: "token" };
       return {
-        text: `${missing(failure.details)} Set a token that may do this, or ask the operator for it.`,
+        text: `${missing(failure.details)} Set a token that may call it, or ask the operator of the server for one.`,
         action: "token",
       };
     case "OPERATION_NOT_FOUND":
@@ -89,7 +98,7 @@ function mainAdvice(failure: Failure, hasToken: boolean): Advice {
         action: "again",
       };
     case "ABORTED":
-      return { text: "The call was ended before it had an answer.", action: "again" };
+      return { text: "The call was ended before its response.", action: "again" };
   }
   if (
     reason === "overloaded" ||
@@ -112,13 +121,12 @@ function mainAdvice(failure: Failure, hasToken: boolean): Advice {
   return { text: "The operation itself failed. Its message and details say why." };
 }
 
+/** What a denial says was missing. */
 function missing(details: unknown): string {
-  const lists = ["missingScopes", "requiredScopes", "requiredScopesAny", "missing"].flatMap((name) => {
-    const list = isRecord(details) ? details[name] : undefined;
-    return Array.isArray(list) ? list.filter((scope) => typeof scope === "string") : [];
-  });
-  const scopes = [...new Set(lists)];
-  return scopes.length === 0
-    ? "You may not call this."
-    : `You may not call this without the scope ${scopes.join(", ")}.`;
+  const needs = isRecord(details)
+    ? accessWords({ ...details, requiredScopes: details.missingScopes, ...resource(details) })
+    : "";
+  return needs === "" ? "You may not call this." : `You may not call this: it ${needs}.`;
 }
+
+const resource = ({ resource }: Record<string, unknown>) => (isRecord(resource) ? resource : {});

@@ -1,12 +1,12 @@
 // An error, and what to do about it.
 
-import { adviceOn, type Failure } from "./advice.mjs";
+import { type Advised, adviceOn, type Failure } from "./advice.mjs";
 import { h } from "./dom.mjs";
 import { jsonTree } from "./json-tree.mjs";
 import { isRecord } from "./schema-root.mjs";
 import { visible } from "./text.mjs";
 
-/** What the page does when somebody follows an advice. */
+/** What the page does when advice is followed. */
 export interface Actions {
   readonly token: () => void;
   readonly reload: () => void;
@@ -15,8 +15,14 @@ export interface Actions {
 
 const LABELS = { token: "Set a token", reload: "Load the list again", again: "Try again" };
 
-export function failureView(failure: Failure, hasToken: boolean, actions: Actions): HTMLElement {
-  const advice = adviceOn(failure, hasToken).map(({ text, action }) => {
+/** What failed: a call, or a request of the page itself. */
+export interface FailedCall extends Advised {
+  /** Whether the form beside it shows the errors of its fields. */
+  readonly hasForm?: boolean;
+}
+
+export function failureView(failure: Failure, call: FailedCall, actions: Actions): HTMLElement {
+  const advice = adviceOn(failure, call).map(({ text, action }) => {
     const act = action && actions[action];
     return h(
       "li",
@@ -28,6 +34,9 @@ export function failureView(failure: Failure, hasToken: boolean, actions: Action
   const details = isRecord(failure.details)
     ? Object.fromEntries(Object.entries(failure.details).filter(([name]) => name !== "errors"))
     : failure.details;
+  // What the fields say is not said again: the message has a line for each of them.
+  const isAtFields = call.hasForm === true && failure.errors.length > 0;
+  const message = isAtFields ? failure.message.replace(/:?\n[\s\S]*/, "") : failure.message;
   const hasDetails = isRecord(details) ? Object.keys(details).length > 0 : details !== undefined;
   return h(
     "div",
@@ -38,8 +47,9 @@ export function failureView(failure: Failure, hasToken: boolean, actions: Action
       h("strong", { class: "code" }, visible(failure.code)),
       failure.status !== undefined && h("span", { class: "badge bad" }, failure.status),
     ),
-    h("p", { class: "failure-text" }, visible(failure.message).replaceAll("\\u000a", "\n")),
+    h("p", { class: "failure-text" }, visible(message).replaceAll("\\u000a", "\n")),
     failure.errors.length > 0 &&
+      !isAtFields &&
       h(
         "ul",
         { class: "errors" },

@@ -1,6 +1,7 @@
 // The controls of fields that are typed: texts of all formats, and numbers.
 
 import { h } from "./dom.mjs";
+import { filePicker } from "./file-picker.mjs";
 import type { TextPart } from "./form.mjs";
 import { shortValue } from "./text.mjs";
 
@@ -72,6 +73,13 @@ export function textControl(
     onchange();
   };
   control.addEventListener("input", take);
+  if (shape.kind === "string" && shape.isBase64 === true) {
+    const picker = filePicker({ id: undefined, describedBy, chosen: "" }, (base64) => {
+      control.value = base64;
+      take();
+    });
+    return h("div", {}, control, picker);
+  }
   const maker = MAKERS[format];
   if (maker === undefined) return control;
   const button = h("button", { type: "button", class: "small" }, maker.label);

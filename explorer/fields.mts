@@ -1,7 +1,8 @@
-// A form on the page: what somebody types goes into its parts (`form.mts`).
+// A form on the page: what is typed goes into its parts (`form.mts`).
 
 import { type Child, fill, h, newId } from "./dom.mjs";
 import { textControl } from "./field-text.mjs";
+import { filePicker } from "./file-picker.mjs";
 import {
   BooleanPart,
   BytesPart,
@@ -292,21 +293,14 @@ export class FieldView {
   }
 
   #bytesControl(part: BytesPart): HTMLElement {
-    const input = h("input", { type: "file", id: this.#controlId, "aria-describedby": this.#problem.id });
-    const said = h("p", { class: "hint" }, part.base64 === "" ? "Choose a file." : `${part.name} is chosen.`);
-    input.addEventListener("change", async () => {
-      const file = input.files?.[0];
-      if (file === undefined) return;
-      const content = new Uint8Array(await file.arrayBuffer());
-      let text = "";
-      for (let at = 0; at < content.length; at += 8192)
-        text += String.fromCharCode(...content.subarray(at, at + 8192));
-      part.base64 = btoa(text);
-      part.name = file.name;
-      said.textContent = `${file.name} is chosen.`;
-      this.#changed();
-    });
-    return h("div", {}, input, said);
+    return filePicker(
+      { id: this.#controlId, describedBy: this.#problem.id, chosen: part.name },
+      (base64, name) => {
+        part.base64 = base64;
+        part.name = name;
+        this.#changed();
+      },
+    );
   }
 
   #child(token: string, part: Part, place: Omit<Place, "onchange">): FieldView {
@@ -331,7 +325,7 @@ export class FieldView {
       });
       list.append(add);
     }
-    if (list.childElementCount === 0) list.append(h("p", { class: "hint" }, "It has no properties."));
+    if (list.childElementCount === 0) list.append(h("p", { class: "hint" }, "There is nothing to fill in."));
     return list;
   }
 
@@ -457,7 +451,7 @@ export class FieldView {
 /** Fields that are a choice, which has a way to say "not set". */
 const isSelect = (part: Part): boolean => part instanceof BooleanPart || part instanceof ChoicePart;
 
-/** A part for a property that is left out: it takes its place when somebody types. */
+/** A part for a property that is left out: it is sent once something is typed. */
 function spare(part: ObjectPart, member: Member): Part {
   const made = part.include(member);
   member.part = undefined;

@@ -85,7 +85,7 @@ export abstract class Part<S extends Shape = Shape> {
   protected abstract takes(value: unknown): boolean;
 }
 
-/** A field whose value is one text that somebody types. */
+/** A field whose value is one text that is typed. */
 export class TextPart extends Part<Extract<Shape, { kind: "string" | "number" }>> {
   text = "";
 
@@ -168,17 +168,20 @@ export class KnownPart extends Part<Extract<Shape, { kind: "constant" | "null" |
 
 /** Binary data, which travels as `{ "$bytes": "<base64>" }`. */
 export class BytesPart extends Part<Extract<Shape, { kind: "bytes" }>> {
-  base64 = "";
+  /** What is in the file; nothing before one is chosen. */
+  base64: string | undefined;
+  /** Its name and size, for people. */
   name = "";
 
-  protected override readFields(): unknown {
-    return { $bytes: this.base64 };
+  protected override readFields(path: string, problems: Problem[]): unknown {
+    if (this.base64 === undefined) problems.push({ path, message: "Choose a file" });
+    return this.base64 === undefined ? undefined : { $bytes: this.base64 };
   }
 
   protected override takes(value: unknown): boolean {
     if (!isRecord(value) || typeof value.$bytes !== "string") return false;
     this.base64 = value.$bytes;
-    this.name = "";
+    this.name = "Binary data";
     return true;
   }
 }
@@ -202,7 +205,7 @@ export interface Member {
   part: Part | undefined;
 }
 
-/** A name that somebody types, and its value. */
+/** A name that is typed, and its value. */
 export interface Entry {
   name: string;
   readonly part: Part;

@@ -1,4 +1,4 @@
-// The input of a call: a form, or JSON for whoever prefers it.
+// The input of a call: a form, or JSON.
 
 import { fill, h, newId } from "./dom.mjs";
 import { FieldView } from "./fields.mjs";
@@ -6,17 +6,23 @@ import { KnownPart, type Part, type Problem, partFor } from "./form.mjs";
 import { Root } from "./schema.mjs";
 import type { Described } from "./server.mjs";
 
-/** What somebody has filled in, which stays while they look at other operations. */
-export interface Draft {
-  part: Part;
+/** What was filled in, which stays while other operations are shown. */
+export class Draft {
+  readonly part: Part;
   /** The input as text; nothing while it is a form. */
   text: string | undefined;
-}
+  readonly #schema: string;
 
-export function draftFor(operation: Described): Draft {
-  const schema = operation.input ?? true;
-  const part = partFor(schema, new Root(schema));
-  return { part, text: undefined };
+  constructor({ input }: Described) {
+    const schema = input ?? true;
+    this.part = partFor(schema, new Root(schema));
+    this.#schema = JSON.stringify(schema);
+  }
+
+  /** Whether the operation still takes the same input. */
+  isFor({ input }: Described): boolean {
+    return JSON.stringify(input ?? true) === this.#schema;
+  }
 }
 
 export class InputPanel {
@@ -56,6 +62,14 @@ export class InputPanel {
       return undefined;
     }
     return { body: value === undefined ? undefined : JSON.stringify(value) };
+  }
+
+  /** The input as it is now, with what is wrong left out. */
+  current(): string | undefined {
+    const { text, part } = this.#draft;
+    if (text !== undefined) return this.read({ isQuiet: true })?.body;
+    const value = part.read("", []);
+    return value === undefined ? undefined : JSON.stringify(value);
   }
 
   /** Shows what is wrong, at the fields where that is known, and goes to the first. */
@@ -121,7 +135,7 @@ export class InputPanel {
   #switch(to: "Form" | "JSON"): void {
     const { part, text } = this.#draft;
     if (to === "JSON") {
-      // Even what is wrong: whoever looks at the text can see why.
+      // Even what is wrong: the text shows why.
       const value = part.read("", []);
       this.#draft.text = JSON.stringify(value, undefined, 2) ?? "";
     } else if (text !== undefined && text.trim() !== "") {

@@ -4,22 +4,26 @@ import { unreachable } from "./advice.mjs";
 import { byId, fill, h } from "./dom.mjs";
 import { type Actions, failureView } from "./failure-view.mjs";
 import { showHelp } from "./help.mjs";
-import { type Draft, draftFor } from "./input-panel.mjs";
+import { Draft } from "./input-panel.mjs";
 import { OperationView } from "./operation-view.mjs";
 import { pathOf } from "./request.mjs";
-import { Failed, Server, type Status } from "./server.mjs";
+import { type Described, Failed, Server, type Status } from "./server.mjs";
 import { ServerView } from "./server-view.mjs";
 import { Sidebar } from "./sidebar.mjs";
 import { visible } from "./text.mjs";
 import { askForToken, keptToken } from "./token.mjs";
 
-/** How often the server is asked how it is doing, in milliseconds. */
+/** How often the state of the server is requested, in milliseconds. */
 const LOOK_EVERY = 5000;
 
 const server = new Server();
 server.token = keptToken();
 const main = byId("main");
 const drafts = new Map<string, Draft>();
+/** Operations that were shown, each with its result. The one that was shown last is at the end. */
+const views = new Map<string, { readonly text: string; readonly view: OperationView }>();
+/** How many of them are kept: results can be large. */
+const MOST_VIEWS = 20;
 const sidebar = new Sidebar((operation) => {
   const hash = `#op/${pathOf(operation)}`;
   if (location.hash === hash) void route();
@@ -28,7 +32,7 @@ const sidebar = new Sidebar((operation) => {
 const serverView = new ServerView();
 let view: OperationView | undefined;
 let status: Status | undefined;
-/** What is asked for last is what is shown, in whatever order the answers come. */
+/** What is requested last is what is shown, in whatever order the responses come. */
 let turn = 0;
 
 const actions: Actions = { token: setToken, reload: () => void load() };
@@ -36,11 +40,14 @@ const actions: Actions = { token: setToken, reload: () => void load() };
 function setToken(): void {
   askForToken(server.token, (token) => {
     server.token = token;
+    // What one caller got is not shown to the next.
+    for (const { view } of views.values()) view.close();
+    views.clear();
     void load();
   });
 }
 
-/** Everything anew: who calls may see other operations. */
+/** Loads everything again: another caller may see other operations. */
 async function load(): Promise<void> {
   try {
     await look();
@@ -48,7 +55,7 @@ async function load(): Promise<void> {
     await route();
   } catch (error) {
     sidebar.set([]);
-    closeView();
+    leaveView();
     document.body.classList.add("is-open");
     fill(main, h("div", { class: "center" }, failed(error)));
   }
@@ -81,9 +88,28 @@ function showStatus(): void {
   serverView.show(status);
 }
 
-function closeView(): void {
-  view?.close();
+function leaveView(): void {
+  view?.leave();
   view = undefined;
+}
+
+/** The operation as it was left, unless it has changed since. */
+function viewOf(id: string, operation: Described): OperationView {
+  const text = JSON.stringify(operation);
+  const known = views.get(id);
+  if (known?.text !== text) known?.view.close();
+  const before = drafts.get(id);
+  const draft = before?.isFor(operation) ? before : new Draft(operation);
+  drafts.set(id, draft);
+  const shown = known?.text === text ? known.view : new OperationView(operation, draft, server, actions);
+  views.delete(id);
+  views.set(id, { text, view: shown });
+  const [oldest] = views;
+  if (oldest !== undefined && views.size > MOST_VIEWS) {
+    oldest[1].view.close();
+    views.delete(oldest[0]);
+  }
+  return shown;
 }
 
 /** Shows what the address names. */
@@ -93,7 +119,7 @@ async function route(): Promise<void> {
   const [kind, namespace, name] = location.hash.slice(1).split("/");
   const isOperation = kind === "op" && namespace !== undefined && name !== undefined;
   document.body.classList.toggle("is-open", isOperation || kind === "server");
-  closeView();
+  leaveView();
   if (kind === "server") {
     sidebar.mark(undefined);
     fill(main, back(), serverView.element);
@@ -111,9 +137,7 @@ async function route(): Promise<void> {
   try {
     const operation = await server.operation(asked);
     if (mine !== turn) return;
-    const draft = drafts.get(id) ?? draftFor(operation);
-    drafts.set(id, draft);
-    view = new OperationView(operation, draft, server, actions);
+    view = viewOf(id, operation);
     fill(main, back(), view.element);
     main.scrollTop = 0;
     view.heading.focus();
@@ -124,7 +148,11 @@ async function route(): Promise<void> {
 
 function failed(error: unknown): HTMLElement {
   const failure = error instanceof Failed ? error.failure : unreachable(error);
-  return failureView(failure, server.token !== undefined, { ...actions, again: () => void load() });
+  return failureView(
+    failure,
+    { hasToken: server.token !== undefined, isQuery: true },
+    { ...actions, again: () => void load() },
+  );
 }
 
 function decoded(text: string): string {
@@ -186,7 +214,11 @@ document.addEventListener("keydown", (event) => {
     sidebar.search.focus();
     sidebar.search.select();
   } else if (event.key === "?") showHelp();
-  else if (event.key === "t") setToken();
+  else if (event.key === "t") {
+    // Otherwise the letter goes into the field that is focused now.
+    event.preventDefault();
+    setToken();
+  }
 });
 
 byId("who").addEventListener("click", setToken);
@@ -202,7 +234,7 @@ addEventListener("hashchange", () => void route());
 setInterval(() => {
   if (document.visibilityState !== "visible" || document.querySelector("dialog[open]")) return;
   const wasThere = status !== undefined;
-  // A server that is back has everything anew.
+  // A server that is back may have other operations.
   look().then(
     () => {
       if (!wasThere) void load();

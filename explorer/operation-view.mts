@@ -5,8 +5,9 @@ import { copyButton, fill, h } from "./dom.mjs";
 import { type Actions, failureView } from "./failure-view.mjs";
 import { type Draft, InputPanel } from "./input-panel.mjs";
 import { jsonTree } from "./json-tree.mjs";
-import { curl } from "./request.mjs";
-import { requestView, resultView } from "./result-view.mjs";
+import { resultView } from "./result-view.mjs";
+import { sampleView } from "./sample-view.mjs";
+import type { Sample } from "./samples.mjs";
 import { type Described, Failed, type Server } from "./server.mjs";
 import { StreamView } from "./stream-view.mjs";
 import { beginning, visible } from "./text.mjs";
@@ -22,6 +23,7 @@ export class OperationView {
   readonly #input: InputPanel;
   readonly #result = h("div", { class: "result-place" });
   readonly #call: HTMLButtonElement;
+  readonly #samples = h("div", {});
   readonly #said = h("span", { class: "visually-hidden", role: "status" });
   #running: AbortController | undefined;
 
@@ -35,7 +37,10 @@ export class OperationView {
       h("span", { class: "muted" }, `${visible(operation.namespace)}.`),
       visible(operation.name),
     );
-    this.#input = new InputPanel(draft, () => this.#input.clear());
+    this.#input = new InputPanel(draft, () => {
+      this.#input.clear();
+      if (this.#samples.isConnected) this.#showSamples();
+    });
     this.#call = h(
       "button",
       { type: "button", class: "primary", id: "call", onclick: () => this.call() },
@@ -106,9 +111,18 @@ export class OperationView {
     }
   }
 
-  /** Nobody looks at it any more. */
+  /** Another operation is shown. A call goes on, and its result is there when this one is shown again; a stream ends. */
+  leave(): void {
+    if (this.#isStream) this.#running?.abort();
+  }
+
+  /** It will not be shown again. */
   close(): void {
     this.#running?.abort();
+  }
+
+  get #isQuery(): boolean {
+    return this.#operation.type === "query";
   }
 
   get #isStream(): boolean {
@@ -120,13 +134,13 @@ export class OperationView {
   }
 
   async #callOnce(body: string | undefined, signal: AbortSignal): Promise<void> {
-    fill(this.#result, h("p", { class: "waiting" }, "Waiting for the answer"));
+    fill(this.#result, h("p", { class: "waiting" }, "Waiting for the response"));
     this.#said.textContent = "Calling";
     try {
       const outcome = await this.#server.call(this.#operation, body, signal);
       if (outcome.failure !== undefined) throw new Failed(outcome.failure);
-      fill(this.#result, resultView(outcome, this.#command(body)));
-      this.#said.textContent = `Answered with status ${outcome.status}`;
+      fill(this.#result, resultView(outcome, this.#sample(body)));
+      this.#said.textContent = `The response has status ${outcome.status}`;
     } catch (error) {
       this.#failed(error, signal);
     }
@@ -158,25 +172,46 @@ export class OperationView {
     if (signal.aborted) {
       fill(
         this.#result,
-        h("p", { class: "hint" }, "You have stopped the call. It may have run all the same."),
+        h(
+          "p",
+          { class: "hint" },
+          `You have stopped the call.${this.#isQuery ? "" : " It may have run all the same."}`,
+        ),
       );
       this.#said.textContent = "Stopped";
       return;
     }
     fill(this.#result, this.#failure(error));
+    this.#said.textContent = "Failed";
     const errors = error instanceof Failed ? error.failure.errors : [];
     if (errors.length > 0) this.#input.show(errors);
   }
 
   #failure(error: unknown): HTMLElement {
     const failure = error instanceof Failed ? error.failure : unreachable(error);
-    const again = () => void this.call();
-    return failureView(failure, this.#server.token !== undefined, { ...this.#actions, again });
+    const call = {
+      hasToken: this.#server.token !== undefined,
+      isQuery: this.#isQuery,
+      hasForm: true,
+    };
+    return failureView(failure, call, { ...this.#actions, again: () => void this.call() });
   }
 
-  #command(body: string | undefined): string {
-    const url = this.#server.urlOf(this.#operation).href;
-    return curl(url, body, { isStream: this.#isStream, hasToken: this.#server.token !== undefined });
+  #sample(body: string | undefined): Sample {
+    const { namespace, name } = this.#operation;
+    return {
+      namespace,
+      name,
+      url: this.#server.urlOf(this.#operation).href,
+      door: this.#server.door.href,
+      body,
+      isStream: this.#isStream,
+      hasToken: this.#server.token !== undefined,
+    };
+  }
+
+  #showSamples(): void {
+    fill(this.#samples, sampleView(this.#sample(this.#input.current())));
   }
 
   #idle(): HTMLElement {
@@ -247,14 +282,14 @@ export class OperationView {
             ),
           ),
         ),
-      section("As a request", () => {
-        const body = this.#input.read({ isQuiet: true })?.body ?? "{}";
+      section("Call it from your code", () => {
+        this.#showSamples();
         const place = `${method} ${path}`;
         return h(
           "div",
           {},
+          this.#samples,
           h("p", { class: "hint" }, "In the OpenAPI document: ", h("code", {}, visible(place))),
-          requestView(this.#command(body)),
         );
       }),
     );

@@ -1,16 +1,38 @@
-// What came of a call: data, the whole envelope, and the request to repeat it elsewhere.
+// What came of a call: data, the whole envelope, and the call as a program.
 
+import { contentView, imageIn } from "./content-view.mjs";
 import { copyButton, h } from "./dom.mjs";
 import { jsonTree } from "./json-tree.mjs";
+import { sampleView } from "./sample-view.mjs";
+import type { Sample } from "./samples.mjs";
 import { isRecord } from "./schema-root.mjs";
 import type { Outcome } from "./server.mjs";
-import { tabs } from "./tabs.mjs";
+import { type Tab, tabs } from "./tabs.mjs";
 import { bytesText, durationText, visible } from "./text.mjs";
 
-export function resultView(outcome: Outcome, command: string): HTMLElement {
+export function resultView(outcome: Outcome, sample: Sample): HTMLElement {
   const { envelope } = outcome;
   const meta = isRecord(envelope) && isRecord(envelope.meta) ? envelope.meta : {};
   const data = isRecord(envelope) ? envelope.data : undefined;
+  const content = meta.source === "mcp" && Array.isArray(meta.content) ? meta.content : [];
+  const views: Tab[] = [
+    {
+      label: "Data",
+      content: () => (data === undefined ? h("p", { class: "hint" }, "It gives no data.") : jsonTree(data)),
+    },
+    { label: "Envelope", content: () => jsonTree(envelope) },
+    {
+      label: "Text",
+      content: () => h("pre", { class: "code", tabindex: 0 }, JSON.stringify(data, undefined, 2) ?? ""),
+    },
+    { label: "Code", content: () => sampleView(sample) },
+  ];
+  if (content.length > 0) {
+    // Blocks come first where they have more to show than the data, which may be the same blocks as JSON.
+    const isFirst =
+      meta.structuredContent === undefined || content.some((block) => imageIn(block) !== undefined);
+    views.splice(isFirst ? 0 : 1, 0, { label: "Content", content: () => contentView(content) });
+  }
   const isToolError = meta.source === "mcp" && meta.isError === true;
   return h(
     "div",
@@ -30,29 +52,9 @@ export function resultView(outcome: Outcome, command: string): HTMLElement {
       copyButton(() => JSON.stringify(data, undefined, 2) ?? "", "Copy data"),
     ),
     notes(meta.notes),
-    tabs("Result", [
-      {
-        label: "Data",
-        content: () => (data === undefined ? h("p", { class: "hint" }, "It gives no data.") : jsonTree(data)),
-      },
-      { label: "Envelope", content: () => jsonTree(envelope) },
-      {
-        label: "Text",
-        content: () => h("pre", { class: "code", tabindex: 0 }, JSON.stringify(data, undefined, 2) ?? ""),
-      },
-      { label: "Request", content: () => requestView(command) },
-    ]),
+    tabs("Result", views),
     outcome.requestId !== null &&
       h("p", { class: "hint" }, "Request ", h("code", {}, visible(outcome.requestId))),
-  );
-}
-
-export function requestView(command: string): HTMLElement {
-  return h(
-    "div",
-    {},
-    h("pre", { class: "code", tabindex: 0 }, command),
-    copyButton(() => command, "Copy"),
   );
 }
 

@@ -17,7 +17,13 @@ export interface Variant {
 
 /** What a field is. */
 export type Shape =
-  | { readonly kind: "string"; readonly format?: string; readonly isLong: boolean }
+  /** `isBase64` is a text that holds the content of a file. */
+  | {
+      readonly kind: "string";
+      readonly format?: string;
+      readonly isLong: boolean;
+      readonly isBase64?: boolean;
+    }
   | { readonly kind: "number"; readonly isInteger: boolean }
   | { readonly kind: "boolean" }
   | { readonly kind: "null" }
@@ -196,7 +202,8 @@ function stringShape(schema: SchemaObject): Shape {
   const most = typeof schema.maxLength === "number" ? schema.maxLength : 0;
   const isLong =
     most > 200 || typeof schema.contentMediaType === "string" || String(schema.default ?? "").includes("\n");
-  return { kind: "string", isLong, ...(format !== undefined && { format }) };
+  const isBase64 = format === "byte" || format === "base64" || schema.contentEncoding === "base64";
+  return { kind: "string", isLong, ...(format !== undefined && { format }), ...(isBase64 && { isBase64 }) };
 }
 
 function listShape(schema: SchemaObject): Shape {
@@ -334,7 +341,7 @@ const typeWord = (type: unknown): string =>
 export function shapeWord(shape: Shape): string {
   switch (shape.kind) {
     case "string":
-      return shape.format ?? "text";
+      return shape.format ?? (shape.isBase64 ? "base64" : "text");
     case "number":
       return shape.isInteger ? "integer" : "number";
     case "constant":
@@ -354,10 +361,21 @@ export function shapeWord(shape: Shape): string {
   }
 }
 
+/** Longer patterns say nothing to a reader who knows the format. */
+const READABLE = 60;
+
+/** What Zod adds by itself: the bounds of a safe integer, and the pattern of a format. */
+function isNoise(name: string, value: unknown, { format }: SchemaObject): boolean {
+  if (name === "minimum") return value === Number.MIN_SAFE_INTEGER;
+  if (name === "maximum") return value === Number.MAX_SAFE_INTEGER;
+  return name === "pattern" && typeof format === "string" && String(value).length > READABLE;
+}
+
 function limitsOf(schema: SchemaObject): string[] {
   const limits: string[] = [];
   const say = (name: string, text: (value: string) => string) => {
     const value = schema[name];
+    if (isNoise(name, value, schema)) return;
     if (typeof value === "number" || typeof value === "string") limits.push(text(String(value)));
   };
   say("minimum", (value) => `at least ${value}`);

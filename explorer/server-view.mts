@@ -1,13 +1,13 @@
-// How the server is doing, and who is connected.
+// How the server is doing, and where its operations come from.
 
 import { fill, h } from "./dom.mjs";
 import type { Status } from "./server.mjs";
-import { countText, visible } from "./text.mjs";
+import { beginning, countText, visible } from "./text.mjs";
 
 const COUNTS: readonly (readonly [name: string, label: string])[] = [
   ["connections", "open connections"],
   ["running", "requests being answered"],
-  ["waiting", "calls that wait for a place"],
+  ["waiting", "calls that wait for a permit"],
   ["requests", "requests so far"],
   ["refused", "refused (4XX)"],
   ["failed", "failed (5XX)"],
@@ -49,17 +49,24 @@ export class ServerView {
       ),
       sources.length === 0
         ? []
-        : h(
-            "ul",
-            { class: "sources", "aria-label": "Servers that operations come from" },
-            sources.map(({ kind, name, state, isUsable }) =>
-              h(
-                "li",
-                { class: isUsable ? "" : "bad" },
-                `${visible(name)} (${visible(kind)}): ${visible(state)}`,
+        : [
+            h("h2", {}, "Sources"),
+            h(
+              "ul",
+              { class: "sources card", "aria-label": "Where operations come from" },
+              sources.map(({ kind, name, state, isUsable }) =>
+                h(
+                  "li",
+                  {},
+                  h("span", { class: `dot ${isUsable ? "good" : "bad"}` }),
+                  h("strong", {}, visible(beginning(name, 120))),
+                  h("span", { class: "muted" }, visible(kind)),
+                  h("span", { class: "spring" }),
+                  h("span", { class: `badge ${isUsable ? "good" : "bad"}` }, visible(state)),
+                ),
               ),
             ),
-          ),
+          ],
     );
   }
 }

@@ -1,4 +1,4 @@
-// The server that the page came from, and whoever uses it.
+// The server that the page came from, and the identity that it is called with.
 
 import { type Failure, failureOf, unreachable } from "./advice.mjs";
 import { EventReader, type StreamEvent } from "./events.mjs";
@@ -13,11 +13,11 @@ export interface Status {
   readonly title: string | null;
   /** Where the HTTP door is, from here. */
   readonly api: string;
-  /** Who the caller is; nobody without a token. */
+  /** Who the caller is; `null` without a token. */
   readonly caller: string | null;
   /** Changes when the operations do. */
   readonly revision: number;
-  /** Nothing for callers who may not read counters. */
+  /** `null` for callers who may not read counters. */
   readonly stats: Readonly<Record<string, number>> | null;
   /** What operations are called through; none for callers who may not read counters. */
   readonly sources?: readonly {
@@ -64,7 +64,7 @@ export class Failed extends Error {
 }
 
 export class Server {
-  /** Who calls. It is kept here, and elsewhere only if somebody asks for it (`token.mts`). */
+  /** Who calls. It is kept here, and elsewhere only on request (`token.mts`). */
   token: string | undefined;
   #api: URL | undefined;
 
@@ -83,9 +83,14 @@ export class Server {
     return this.#json(`operation.json?${query}`);
   }
 
+  /** The HTTP door. */
+  get door(): URL {
+    return this.#api ?? new URL(document.baseURI);
+  }
+
   /** Where an operation is called. */
   urlOf(operation: { namespace: string; name: string }): URL {
-    return new URL(pathOf(operation), this.#api ?? document.baseURI);
+    return new URL(pathOf(operation), this.door);
   }
 
   async call(operation: Listed, body: string | undefined, signal: AbortSignal): Promise<Outcome> {

@@ -8,7 +8,7 @@ export interface Tab {
   readonly content: () => Child;
 }
 
-export function tabs(label: string, list: readonly Tab[]): HTMLElement {
+export function tabs(label: string, list: readonly Tab[], first = 0): HTMLElement {
   const panelId = newId();
   const panel = h("div", { role: "tabpanel", id: panelId, class: "tab-panel", tabindex: 0 });
   const buttons = list.map((tab, index) =>
@@ -41,7 +41,7 @@ export function tabs(label: string, list: readonly Tab[]): HTMLElement {
     if (button) panel.setAttribute("aria-labelledby", button.id);
     fill(panel, list[index]?.content());
   };
-  open(0);
+  open(first);
   return h(
     "div",
     { class: "tabs" },

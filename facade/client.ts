@@ -16,7 +16,7 @@ export type { Mutation, Query, Subscription } from "./operation-types.js";
  *
  * @example
  * ```ts
- * const options: ClientOptions = { token: async () => localStorage.getItem("token") ?? "" };
+ * const options: ClientOptions = { token: () => process.env.HUB_TOKEN };
  * ```
  */
 export interface ClientOptions {
@@ -91,6 +91,7 @@ const ENVELOPE = "application/vnd.alkdev.envelope+json";
  *
  * @example
  * ```ts
+ * const registry = createRegistry([greet]);
  * const client = createClient<typeof registry>("http://127.0.0.1:3000", { token: "secret" });
  * const { data } = await client.demo.greet({ name: "Ada" });
  * ```

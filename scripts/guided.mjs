@@ -30,7 +30,7 @@ const TRAINING = [
   ["mcp", "--quick"],
   ["call", "nats"],
   ["call", "redis"],
-  ["sse", "--events=60000", "--rounds=2"],
+  ["sse", "--bytes=4000000", "--rounds=1"],
   ["http", "--requests=2000", "--rounds=2"],
   ["import", "2"],
   ["tools", "2"],

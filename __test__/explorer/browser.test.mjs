@@ -1,63 +1,18 @@
 // The explorer in a browser, against a hub with 1,500 operations. What it looks like is kept in target/explorer-screenshots/.
 
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
-import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
-import { fileURLToPath } from "node:url";
 import { missingBrowser, startBrowser } from "../support/browser.mjs";
 import { HOW_MANY, startHub, TOKEN } from "./support/hub.mjs";
-
-const screenshots = join(
-  dirname(dirname(dirname(fileURLToPath(import.meta.url)))),
-  "target",
-  "explorer-screenshots",
-);
+import { openPage } from "./support/page.mjs";
 
 const skip = missingBrowser();
 // Not in a hook: what is started there ends with it.
 const hub = skip ? undefined : await startHub();
 const browser = skip ? undefined : await startBrowser();
-mkdirSync(screenshots, { recursive: true });
+const open = (hash, options) => openPage(browser, { hash, url: hub.url, ...options });
 
 describe("the explorer", { skip }, () => {
-  /** A page of its own, at an operation. It tells what went wrong on it, and what it asked of others. */
-  async function open(hash = "", { path = "/", url = hub.url, ...options } = {}) {
-    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
-    const page = await context.newPage();
-    page.setDefaultTimeout(60_000);
-    const troubles = [];
-    page.on("pageerror", (error) => troubles.push(String(error)));
-    // An answer with 4XX or 5XX is in the console too, and is what some tests are about.
-    page.on("console", (message) => {
-      if (message.type() === "error" && !/Failed to load resource/.test(message.text()))
-        troubles.push(message.text());
-    });
-    page.on("request", (request) => {
-      if (!request.url().startsWith(url)) troubles.push(`It asked for ${request.url()}`);
-    });
-    await page.addInitScript(() => {
-      window.violations = [];
-      document.addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI }) => {
-        window.violations.push(`${violatedDirective} ${blockedURI}`);
-      });
-    });
-    await page.goto(`${url}${path}${hash}`);
-    const at = {
-      page,
-      text: (selector) => page.locator(selector).innerText(),
-      shot: (name) => page.screenshot({ path: join(screenshots, `${name}.png`) }),
-      field: (label) => page.getByLabel(label, { exact: true }),
-      call: () => page.locator("#call").click(),
-      async close() {
-        assert.deepEqual(troubles, []);
-        assert.deepEqual(await page.evaluate(() => [window.violations, window.hacked]), [[], undefined]);
-        await context.close();
-      },
-    };
-    return at;
-  }
-
   it("the explorer lists the operations, and finds them as one types", async () => {
     const { page, text, shot, close } = await open();
     await page.getByText("1,499", { exact: true }).waitFor();
@@ -86,7 +41,7 @@ describe("the explorer", { skip }, () => {
     await shot("call-light");
     await page.getByRole("tab", { name: "Envelope" }).click();
     await page.getByText('"demo.greet"', { exact: true }).waitFor();
-    await page.getByRole("tab", { name: "Request" }).click();
+    await page.getByRole("tab", { name: "Code" }).click();
     assert.match(await page.locator(".tab-panel pre").innerText(), /curl -X POST '.*\/api\/demo\/greet'/);
     await close();
   });
@@ -342,11 +297,10 @@ describe("the explorer", { skip }, () => {
     await page.goto(`${hub.url}/#op/admin/secret`);
     await page.locator("#call").click();
     await page.locator(".tab-panel").getByText('"ada"', { exact: true }).waitFor();
-    await page.getByRole("tab", { name: "Request" }).click();
+    await page.getByRole("tab", { name: "Code" }).click();
     assert.equal((await page.content()).includes(TOKEN), false);
     await page.reload();
-    // Nobody in particular does not see it.
-    await page.getByText("OPERATION_NOT_FOUND").waitFor();
+    await page.getByText("This needs to know who you are. Set a token.").waitFor();
     await page.getByRole("button", { name: "Anonymous" }).waitFor();
     await close();
   });

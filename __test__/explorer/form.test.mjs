@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Type } from "@sinclair/typebox";
+import { z } from "zod";
 import { BooleanPart, numberOf, ObjectPart, partFor, UnionPart } from "../../dist/explorer/form.mjs";
 import { fieldOf, Root, shapeWord } from "../../dist/explorer/schema.mjs";
 
@@ -199,6 +200,43 @@ describe("a schema as a field", () => {
     assert.deepEqual([example, given], [4, 2]);
   });
 
+  it("a form field does not show what Zod adds by itself", () => {
+    const { properties } = z.toJSONSchema(
+      z.object({
+        day: z.iso.date(),
+        id: z.uuid(),
+        count: z.int(),
+        small: z.int().min(1).max(10),
+        code: z.string().regex(/^[A-Z]{3}$/),
+      }),
+    );
+    assert.match(properties.day.pattern, /.{60}/);
+    assert.equal(properties.count.maximum, Number.MAX_SAFE_INTEGER);
+    const limits = Object.fromEntries(
+      Object.entries(properties).map(([name, schema]) => [name, field(schema).limits]),
+    );
+    assert.deepEqual(limits, {
+      day: [],
+      id: [],
+      count: [],
+      small: ["at least 1", "at most 10"],
+      code: ["matches ^[A-Z]{3}$"],
+    });
+    // A pattern that says more than the format stays.
+    const own = field({ type: "string", format: "email", pattern: "@example\\.com$" });
+    assert.deepEqual(own.limits, ["matches @example\\.com$"]);
+  });
+
+  it("a form field takes a file for a text in base64, in every notation", () => {
+    for (const schema of [
+      z.toJSONSchema(z.base64()),
+      { type: "string", format: "byte" },
+      { type: "string", contentEncoding: "base64", contentMediaType: "image/png" },
+    ])
+      assert.equal(shape(schema).isBase64, true, JSON.stringify(schema));
+    assert.equal(shape({ type: "string" }).isBase64, undefined);
+  });
+
   it("a form field ends for a document that refers to itself in every way", () => {
     const knot = { anyOf: [{ $ref: "#" }, { $ref: "#/anyOf/0" }], allOf: [{ $ref: "#/allOf/0" }] };
     assert.equal(shape(knot).kind, "any");
@@ -294,6 +332,13 @@ describe("a form", () => {
     const free = form(Type.Object({ any: Type.Unknown() }));
     free.members[0].part.json = "{ no";
     assert.match(read(free).problems[0].message, /^This is not JSON/);
+  });
+
+  it("a form needs a file where binary data is required, which may be empty", () => {
+    const part = form(Type.Object({ file: Type.Uint8Array() }));
+    assert.deepEqual(read(part), { value: {}, problems: [{ path: "/file", message: "Choose a file" }] });
+    part.members[0].part.base64 = "";
+    assert.deepEqual(read(part), { value: { file: { $bytes: "" } }, problems: [] });
   });
 
   it("a form omits what is left out, and sends an empty text that is not", () => {

@@ -1,14 +1,13 @@
 // What the explorer works out without a page: searching, reading streams, advice, requests, texts.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { describe, it } from "node:test";
 import { adviceOn, failureOf, unreachable } from "../../dist/explorer/advice.mjs";
+import { imageIn } from "../../dist/explorer/content-view.mjs";
 import { EventReader } from "../../dist/explorer/events.mjs";
-import { curl, pathOf } from "../../dist/explorer/request.mjs";
+import { pathOf } from "../../dist/explorer/request.mjs";
 import { SearchIndex } from "../../dist/explorer/search.mjs";
 import { bytesText, counted, durationText, shortValue, visible } from "../../dist/explorer/text.mjs";
-import { onlyOn } from "../support/skips.mjs";
 
 const listed = (id, more = {}) => {
   const [namespace, name] = id.split(".");
@@ -73,15 +72,31 @@ describe("reading a stream", () => {
   });
 });
 
+it("the address of an operation has its names, escaped", () =>
+  assert.equal(pathOf({ namespace: "a/b", name: "c d" }), "a%2Fb/c%20d"));
+
 describe("advice", () => {
-  const first = (body, status, hasToken = false) => adviceOn(failureOf(body, status), hasToken)[0];
+  const first = (body, status, hasToken = false) => adviceOn(failureOf(body, status), { hasToken })[0];
 
   it("advice says what to do about each error", () => {
     assert.equal(first({ code: "ACCESS_DENIED" }, 401).action, "token");
     assert.match(first({ code: "ACCESS_DENIED" }, 401, true).text, /not valid/);
     assert.match(
       first({ code: "ACCESS_DENIED", details: { missingScopes: ["a", "b"] } }, 403).text,
-      /scope a, b/,
+      /needs the scopes a, b\./,
+    );
+    assert.match(
+      first({ code: "ACCESS_DENIED", details: { requiredScopesAny: ["a", "b"] } }, 403).text,
+      /needs one of the scopes a, b\./,
+    );
+    const resource = { resourceType: "project", resourceAction: "write" };
+    assert.match(
+      first({ code: "ACCESS_DENIED", details: { resource } }, 403).text,
+      /the right to write a resource of type project/,
+    );
+    assert.match(
+      first({ code: "ACCESS_DENIED", details: { missingScopes: 1 } }, 403).text,
+      /^You may not call this\. /,
     );
     assert.match(
       first({ code: "VALIDATION_ERROR", errors: [{ path: "/a", message: "no" }] }, 400).text,
@@ -93,18 +108,20 @@ describe("advice", () => {
       first({ code: "EXECUTION_ERROR", details: { reason: "rate-limited" } }, 503).text,
       /Wait a moment/,
     );
-    assert.match(adviceOn(failureOf({}, 503, 7), false)[0].text, /Wait 7 s/);
+    assert.match(adviceOn(failureOf({}, 503, 7), { hasToken: false })[0].text, /Wait 7 s/);
     assert.match(first({ code: "EXECUTION_ERROR" }, 502).text, /called in turn/);
     assert.match(first({ code: "UNKNOWN_ERROR" }, 500).text, /request id/);
     assert.match(first({ code: "OUT_OF_STOCK" }, 409).text, /operation itself/);
-    assert.match(adviceOn(unreachable(new Error("down")), false)[0].text, /is running/);
+    assert.match(adviceOn(unreachable(new Error("down")), { hasToken: false })[0].text, /is running/);
   });
 
   it("advice says whether the call may have run", () => {
-    const second = (mayHaveRun) => adviceOn(failureOf({ code: "X", mayHaveRun }, 500), false)[1]?.text;
+    const second = (mayHaveRun, isQuery) =>
+      adviceOn(failureOf({ code: "X", mayHaveRun }, 500), { hasToken: false, isQuery })[1]?.text;
     assert.match(second(true), /may have run/);
     assert.match(second(false), /did not run/);
     assert.equal(second(undefined), undefined);
+    assert.equal(second(true, true), undefined, "a query changes nothing");
   });
 
   it("advice makes an error of any response", () => {
@@ -119,22 +136,28 @@ describe("advice", () => {
   });
 });
 
-describe("a call as a command", () => {
-  it("a call as a command names the operation in the path", () =>
-    assert.equal(pathOf({ namespace: "a/b", name: "c d" }), "a%2Fb/c%20d"));
+describe("images of MCP results", () => {
+  const png = { type: "image", mimeType: "image/png", data: "iVBORw0KGgo=" };
 
-  it("a call as a command leaves the token to the environment", () => {
-    const text = curl("http://h/api/a/b", "{}", { hasToken: true, isStream: true });
-    assert.match(text, /^curl -N -X POST 'http:\/\/h\/api\/a\/b'/);
-    assert.match(text, /Bearer \$TOKEN/);
-    assert.match(text, /text\/event-stream/);
+  it("images of MCP results have an address that the page may show", () => {
+    assert.equal(imageIn(png), "data:image/png;base64,iVBORw0KGgo=");
+    const resource = { type: "resource", resource: { uri: "a:b", mimeType: "image/PNG; q=1", blob: "AAAA" } };
+    assert.equal(imageIn(resource), "data:image/png;base64,AAAA");
   });
 
-  it("a call as a command can be pasted, with any input", { skip: onlyOn("linux", "darwin") }, () => {
-    const body = JSON.stringify({ text: "it's $HOME `id` \\ \" \n !" });
-    const command = curl("http://h/x", body).replace(/^curl/, "printf '%s|'");
-    const words = execFileSync("sh", ["-c", command], { encoding: "utf8" }).split("|");
-    assert.equal(words.at(-2), body);
+  it("images of MCP results are shown only where they are images, and nothing else", () => {
+    for (const block of [
+      undefined,
+      "image",
+      { type: "text", text: "x" },
+      { ...png, mimeType: "image/svg+xml" },
+      { ...png, mimeType: "text/html" },
+      { ...png, mimeType: 'image/png,"><script>' },
+      { ...png, data: 'AAAA"><script>alert(1)</script>' },
+      { ...png, data: 7 },
+      { type: "resource", resource: { uri: "a:b", mimeType: "image/png" } },
+    ])
+      assert.equal(imageIn(block), undefined, JSON.stringify(block));
   });
 });
 

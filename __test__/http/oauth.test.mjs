@@ -23,7 +23,8 @@ async function start({ life = 3600, refuse } = {}) {
       let body = "";
       for await (const piece of request) body += piece;
       seen.tokens.push({ authorization: request.headers.authorization, body });
-      await new Promise((resolve) => setImmediate(resolve));
+      // Long enough for every call that was made at once to wait for this answer.
+      await new Promise((resolve) => setTimeout(resolve, 250));
       if (refuse) return json(401, { error: "invalid_client", error_description: `not ${SECRET}` });
       seen.valid = `token-${seen.tokens.length}`;
       return json(200, { access_token: seen.valid, token_type: "Bearer", expires_in: life });

@@ -100,7 +100,7 @@ describe("an option of the wrong kind", () => {
     [
       "openapi",
       { auth: { type: "sk-a-secret", token: "bearer" } },
-      'config.auth.type must be "bearer", "apiKey" or "basic". What was given is not shown, because it may be a secret',
+      'config.auth.type must be "bearer", "apiKey", "basic" or "oauth2". What was given is not shown, because it may be a secret',
     ],
     [
       "openapi",

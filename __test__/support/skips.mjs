@@ -29,6 +29,10 @@ export function missing(reason) {
 
 const isInstalled = (program, ...args) => spawnSync(program, args, { stdio: "ignore" }).error === undefined;
 
+/** Left out where a program of the system is missing that no package registry has. */
+export const withoutProgram = (program) =>
+  onlyOn("linux", "darwin") || (!isInstalled(program, "--version") && notReachable(program));
+
 /** Left out where there is no `openssl` to make certificates with. */
 export const missingOpenssl = () => !isInstalled("openssl", "version") && missing("openssl is not installed");
 

@@ -148,7 +148,7 @@ const hostile = [
 const ours = [
   query("demo", "greet", {
     title: "Say hello",
-    description: "Greets somebody by name.",
+    description: "Greets a person by name.",
     tags: ["demo", "text"],
     inputSchema: Type.Object({ name: Type.String({ description: "Who is greeted" }) }),
     outputSchema: Type.Object({ greeting: Type.String() }),
@@ -186,6 +186,7 @@ const ours = [
       new Promise((_, reject) => signal?.addEventListener("abort", () => reject(signal.reason))),
   }),
   query("demo", "broken", {
+    type: OperationType.MUTATION,
     title: "Fails",
     inputSchema: Type.Object({}),
     errorSchemas: [{ code: "OUT_OF_STOCK", description: "Nothing is left", httpStatus: 409, schema: {} }],

@@ -65,15 +65,20 @@ pub struct Machine {
     tries: u32,
     /// Whether the server may have seen any of it.
     may_have_arrived: bool,
-    /// When the stream began that is open, and whether it has brought an event.
-    opened: Option<Instant>,
-    had_event: bool,
+    opened: Option<OpenStream>,
     /// There from the first response on that is a stream.
     feed: Option<Box<Feed>>,
     /// What is ready, in this order; events of the feed come before the last.
     head: Option<(ResponseHead, StreamKind)>,
     value: Option<String>,
     last: Option<Output>,
+}
+
+/// A stream that has begun.
+#[derive(Debug)]
+struct OpenStream {
+    since: Instant,
+    had_event: bool,
 }
 
 #[derive(Debug)]
@@ -112,7 +117,6 @@ impl Machine {
             tries: 1,
             may_have_arrived: false,
             opened: None,
-            had_event: false,
             feed: None,
             head: None,
             value: None,

@@ -6,7 +6,7 @@ use operations_core::error::CallError;
 
 use super::feed::{Feed, StreamKind};
 use super::retry::{Cause, Lost, random_fraction};
-use super::{Machine, Output, State};
+use super::{Machine, OpenStream, Output, State};
 use crate::message::ResponseHead;
 
 /// How long a stream that was opened again has to last, with an event, before the attempts are forgotten.
@@ -31,8 +31,10 @@ impl Machine {
         }
         self.head = Some((head, kind));
         self.state = State::Streaming;
-        self.opened = Some(now);
-        self.had_event = false;
+        self.opened = Some(OpenStream {
+            since: now,
+            had_event: false,
+        });
         // The time limit of a stream is for its head.
         self.limit = None;
     }
@@ -40,7 +42,9 @@ impl Machine {
     /// After the feed has read something: what cannot be read ends the stream.
     pub(super) fn look_at_feed(&mut self) {
         let Some(feed) = &mut self.feed else { return };
-        self.had_event |= feed.has_events();
+        if let Some(stream) = &mut self.opened {
+            stream.had_event |= feed.has_events();
+        }
         if let Some(error) = feed.take_failure() {
             self.fail(error.into());
         }
@@ -55,8 +59,10 @@ impl Machine {
         if self.last.is_some() {
             return;
         }
-        let has_held = |opened: Instant| now.saturating_duration_since(opened) >= HOLDS;
-        if self.had_event && self.opened.is_some_and(has_held) {
+        let has_held = |stream: &OpenStream| {
+            stream.had_event && now.saturating_duration_since(stream.since) >= HOLDS
+        };
+        if self.opened.as_ref().is_some_and(has_held) {
             self.tries = 1;
         }
         let pause = self.reopening_delay(None, None);

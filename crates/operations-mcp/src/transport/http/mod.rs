@@ -293,7 +293,8 @@ impl Transport for HttpTransport {
                 }
                 let lost = self.conversation.lost.clone();
                 let notifying = async move {
-                    let _ = lost.run_until_cancelled(self.notify(message)).await;
+                    let notified = Box::pin(self.notify(message));
+                    let _ = lost.run_until_cancelled(notified).await;
                     drop(permit);
                 };
                 tasks.spawn_on(notifying, &runtime);

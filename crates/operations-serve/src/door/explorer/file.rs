@@ -13,10 +13,11 @@ use sha2::{Digest, Sha256};
 
 use crate::body::{self, Body};
 
-/// What the page may do: run its own scripts, use its own style sheets, and talk to its own server. What strangers have written
+/// What the page may do: run its own scripts, use its own style sheets, show images that are in results, and talk to its own
+/// server. What third parties have written
 /// (names, descriptions, results) cannot become a script, even if the page had a mistake: texts that become HTML or code are
 /// refused by the browser (`require-trusted-types-for`).
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// A file, as JavaScript has read it.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
-use operations_core::error::CallError;
+use operations_core::access::enforce_access;
+use operations_core::error::{CallError, InfrastructureErrorCode};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -55,7 +56,7 @@ pub(super) async fn answer(
     };
     match answered {
         Ok(value) => written(&value),
-        Err(error) => failed(shared, error, &request.request_id),
+        Err(error) => failed(shared, error, request),
     }
 }
 
@@ -101,7 +102,11 @@ async fn operations(shared: &Shared, request: &PageRequest) -> Result<Value, Cal
     Ok(json!({ "revision": revision, "operations": shown.collect::<Vec<_>>() }))
 }
 
-/// Everything about one of them; `None` if the caller may call no such operation.
+/// Everything about one of them; `None` if there is no such operation.
+///
+/// # Errors
+///
+/// `ACCESS_DENIED` with what is missing, as for a call, if the caller may not call it.
 async fn operation(shared: &Shared, request: &PageRequest) -> Result<Option<Value>, CallError> {
     let Some((namespace, name)) = named(&request.query) else {
         return Ok(None);
@@ -110,8 +115,12 @@ async fn operation(shared: &Shared, request: &PageRequest) -> Result<Option<Valu
     let found = routes.operations().find(|(described, ..)| {
         described.namespace == namespace
             && described.name == name
-            && is_shown(shared, request, described)
+            && shared.calls.operation(&described.id()).is_some()
     });
+    if let Some((described, ..)) = &found {
+        let identity = request.caller.identity.as_ref();
+        enforce_access(&described.access, identity, &described.id())?;
+    }
     Ok(found.map(|(described, method, path)| {
         let errors = described.errors.iter().map(|error| {
             json!({
@@ -170,9 +179,12 @@ fn written(value: &Value) -> Response<Body> {
     response
 }
 
-fn failed(shared: &Shared, error: CallError, request_id: &str) -> Response<Body> {
-    shared.log_failure(request_id, &error);
-    let status = match failure::outcome(&error, None, true) {
+fn failed(shared: &Shared, error: CallError, request: &PageRequest) -> Response<Body> {
+    let request_id = &request.request_id;
+    if !error.is(InfrastructureErrorCode::AccessDenied) {
+        shared.log_failure(request_id, &error);
+    }
+    let status = match failure::outcome(&error, None, request.caller.identity.is_some()) {
         Outcome::Answer(status) => status,
         Outcome::Closed => StatusCode::INTERNAL_SERVER_ERROR,
     };
