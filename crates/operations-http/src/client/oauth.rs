@@ -154,7 +154,8 @@ impl OAuth {
         }
         let life = answer.get("expires_in").and_then(Value::as_u64);
         let life = life.map(Duration::from_secs);
-        let renewed_at = life.and_then(|life| now().checked_add(life.saturating_sub(MARGIN.min(life / 10))));
+        let renewed_at =
+            life.and_then(|life| now().checked_add(life.saturating_sub(MARGIN.min(life / 10))));
         Ok(Token {
             secret: Secret::new(token),
             renewed_at,
