@@ -6,6 +6,7 @@ import { type Actions, failureView } from "./failure-view.mjs";
 import { showHelp } from "./help.mjs";
 import { Draft } from "./input-panel.mjs";
 import { OperationView } from "./operation-view.mjs";
+import { ProgramView } from "./program-view.mjs";
 import { pathOf } from "./request.mjs";
 import { type Described, Failed, Server, type Status } from "./server.mjs";
 import { ServerView } from "./server-view.mjs";
@@ -30,12 +31,13 @@ const sidebar = new Sidebar((operation) => {
   else location.hash = hash;
 });
 const serverView = new ServerView();
-let view: OperationView | undefined;
+let view: { call(): Promise<void>; leave?(): void } | undefined;
 let status: Status | undefined;
 /** What is requested last is what is shown, in whatever order the responses come. */
 let turn = 0;
 
 const actions: Actions = { token: setToken, reload: () => void load() };
+let programView = new ProgramView(server, actions);
 
 function setToken(): void {
   askForToken(server.token, (token) => {
@@ -43,6 +45,8 @@ function setToken(): void {
     // What one caller got is not shown to the next.
     for (const { view } of views.values()) view.close();
     views.clear();
+    programView.close();
+    programView = new ProgramView(server, actions);
     void load();
   });
 }
@@ -51,7 +55,7 @@ function setToken(): void {
 async function load(): Promise<void> {
   try {
     await look();
-    sidebar.set(await server.operations());
+    await list();
     await route();
   } catch (error) {
     sidebar.set([]);
@@ -59,6 +63,12 @@ async function load(): Promise<void> {
     document.body.classList.add("is-open");
     fill(main, h("div", { class: "center" }, failed(error)));
   }
+}
+
+async function list(): Promise<void> {
+  const operations = await server.operations();
+  sidebar.set(operations);
+  byId("program").hidden = !programView.set(operations);
 }
 
 /** How the server is doing. When its operations have changed, so does the list. */
@@ -72,7 +82,7 @@ async function look(): Promise<void> {
   } finally {
     showStatus();
   }
-  if (before !== undefined && before.revision !== status.revision) sidebar.set(await server.operations());
+  if (before !== undefined && before.revision !== status.revision) await list();
 }
 
 function showStatus(): void {
@@ -89,7 +99,7 @@ function showStatus(): void {
 }
 
 function leaveView(): void {
-  view?.leave();
+  view?.leave?.();
   view = undefined;
 }
 
@@ -118,12 +128,19 @@ async function route(): Promise<void> {
   const mine = turn;
   const [kind, namespace, name] = location.hash.slice(1).split("/");
   const isOperation = kind === "op" && namespace !== undefined && name !== undefined;
-  document.body.classList.toggle("is-open", isOperation || kind === "server");
+  document.body.classList.toggle("is-open", isOperation || kind === "server" || kind === "program");
   leaveView();
   if (kind === "server") {
     sidebar.mark(undefined);
     fill(main, back(), serverView.element);
     serverView.heading.focus();
+    return;
+  }
+  if (kind === "program") {
+    sidebar.mark(undefined);
+    view = programView;
+    fill(main, back(), programView.element);
+    await programView.open();
     return;
   }
   if (!isOperation) {
@@ -137,10 +154,11 @@ async function route(): Promise<void> {
   try {
     const operation = await server.operation(asked);
     if (mine !== turn) return;
-    view = viewOf(id, operation);
-    fill(main, back(), view.element);
+    const opened = viewOf(id, operation);
+    view = opened;
+    fill(main, back(), opened.element);
     main.scrollTop = 0;
-    view.heading.focus();
+    opened.heading.focus();
   } catch (error) {
     if (mine === turn) fill(main, back(), h("div", { class: "center" }, failed(error)));
   }
@@ -223,9 +241,11 @@ document.addEventListener("keydown", (event) => {
 
 byId("who").addEventListener("click", setToken);
 byId("help").addEventListener("click", showHelp);
-byId("server").addEventListener("click", () => {
-  location.hash = "server";
-});
+for (const page of ["server", "program"]) {
+  byId(page).addEventListener("click", () => {
+    location.hash = page;
+  });
+}
 byId("skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();

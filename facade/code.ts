@@ -10,4 +10,4 @@ export type {
   CodeRunnerOptions,
   CodeRunOptions,
   CodeStore,
-} from "./code/types.js";
+} from "./code-types.js";

@@ -17,7 +17,7 @@ export {
   type SignatureOptions,
 } from "./tools/catalogue.js";
 export type { CatalogueOperations } from "./tools/catalogue-operations.js";
-export type { ProgramRunner } from "./tools/code-operations.js";
+export type { ProgramRunner } from "./tools/program-run.js";
 export type { JSONSchema, ProjectedSchema, SchemaLoss } from "./tools/projection.js";
 export { projectSchema } from "./tools/projection.js";
 export type { ToolContent, ToolContentBlock, ToolResult } from "./tools/result.js";

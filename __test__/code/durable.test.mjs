@@ -30,7 +30,7 @@ describe("a run that needs an approval", () => {
   it("waits, and goes on where it stood in another runner", async () => {
     const dir = join(folder, "one");
     const { id, approvals } = await waiting(dir);
-    assert.deepEqual(approvals, [{ id: "for-a", operationId: "pay.send" }]);
+    assert.deepEqual(approvals, [{ id: "for-a", operationId: "pay.send", input: { key: "a" } }]);
     const runner = newRunner(dir);
     const { status, data } = await runner.resume(id);
     assert.deepEqual([status, data], ["completed", { n: 2, sent: "sent a" }]);

@@ -171,7 +171,7 @@ describe("the authority of a program", () => {
   }
 
   it("stands up to huge and deep inputs", async () => {
-    assert.match((await errorOf("await demo.echo('x'.repeat(5e6))")).message, /more than 4194304 bytes/);
+    assert.match((await errorOf("await demo.echo('x'.repeat(5e6))")).message, /more than 4194304 characters/);
     const deep =
       "let a = []; for (let i = 0; i < 1e5; i++) a = [a]; try { await demo.echo(a); return 'sent' } catch (error) { return error.message }";
     assert.match(await dataOf(deep), /cannot be written as JSON/);

@@ -46,7 +46,10 @@ function programOf(modules) {
   host.readFile = (file) => sources.get(file) ?? readFile(file);
   host.getSourceFile = (file, ...rest) =>
     sources.has(file)
-      ? ts.createSourceFile(file, sources.get(file), options.target)
+      ? ts.createSourceFile(file, sources.get(file), {
+          languageVersion: options.target,
+          impliedNodeFormat: ts.ModuleKind.ESNext,
+        })
       : getSourceFile(file, ...rest);
   return ts.createProgram([...sources.keys()], options, host);
 }

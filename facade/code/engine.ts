@@ -88,25 +88,26 @@ export class Thread {
     return used + (since > 0 ? Math.max(0, Date.now() - since) : 0);
   }
 
+  /** Begins a run, which may compute so long. */
   take(events: MachineEvents, cpu: number, onOverrun: () => void): void {
-    clearInterval(this.#watchdog);
-    this.#events = events;
-    this.#worker.ref();
+    this.#clock.fill(0);
+    this.listen(events);
     // Some built-ins do not look whether they are to stop.
     this.#watchdog = setInterval(() => {
       if (this.cpu > cpu + GRACE_MS && (this.#clock[SINCE] ?? 0) > 0) onOverrun();
     }, 250);
   }
 
+  listen(events: MachineEvents): void {
+    clearInterval(this.#watchdog);
+    this.#events = events;
+    this.#worker.ref();
+  }
+
   release(): void {
     clearInterval(this.#watchdog);
     this.#events = undefined;
     this.#worker.unref();
-  }
-
-  /** Forgets what the last run has computed. */
-  reset(): void {
-    this.#clock.fill(0);
   }
 
   send(message: ToWorker): void {
@@ -136,16 +137,32 @@ export class Threads {
     return new Thread(this.#wasm);
   }
 
-  /** Takes a thread back whose machine is gone. */
-  giveBack(thread: Thread): void {
-    thread.release();
+  /** Takes a thread back once its machine is gone, or ends it. */
+  async release(thread: Thread, isOverrun: boolean): Promise<void> {
     if (thread.isGone) return;
-    if (!this.isClosed && this.#idle.length < MOST_IDLE) this.#idle.push(thread);
-    else void thread.end();
+    const isFree = !isOverrun && (await isTakenApart(thread));
+    thread.release();
+    if (isFree && !this.isClosed && this.#idle.length < MOST_IDLE) this.#idle.push(thread);
+    else if (!thread.isGone) await thread.end();
   }
 
   async close(): Promise<void> {
     this.isClosed = true;
     await Promise.all(this.#idle.splice(0).map((thread) => thread.end()));
   }
+}
+
+/** How long a machine may take to be taken apart; it may be in the middle of a computation. */
+const END_MS = 50;
+
+function isTakenApart(thread: Thread): Promise<boolean> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(false), END_MS);
+    const answer = (value: boolean) => {
+      clearTimeout(timer);
+      resolve(value);
+    };
+    thread.listen({ onMessage: ({ t }) => t === "ended" && answer(true), onLost: () => answer(false) });
+    thread.send({ t: "end" });
+  });
 }

@@ -5,19 +5,24 @@
 export const GUEST = `((host, offered) => {
   "use strict";
   const { parse, stringify } = JSON, { freeze, defineProperty, create, keys } = Object;
-  const PromiseOf = Promise, ErrorOf = Error, TypeErrorOf = TypeError, text = String, ProxyOf = Proxy, listOf = Array.isArray;
+  const ObjectOf = Object, PromiseOf = Promise, ErrorOf = Error, TypeErrorOf = TypeError, text = String, ProxyOf = Proxy;
   const { apply } = Reflect, { then } = PromiseOf.prototype, { asyncIterator } = Symbol, global = globalThis;
+  // In a stack, a program would find the functions below, and the host's through them.
+  defineProperty(ErrorOf, "prepareStackTrace", { value: undefined });
   const pending = create(null);
   let last = 0, ended = false;
-  const send = (message) => host(stringify(message));
-  const request = (message) =>
+  // Without a prototype, so that a toJSON of the program's has no say in what a message is.
+  const send = (type, n, message) => {
+    let line;
+    try { line = stringify({ __proto__: null, ...message }); }
+    catch (error) { throw new TypeErrorOf("The input cannot be written as JSON: " + (error && error.message)); }
+    host(type, text(n), line);
+  };
+  const request = (type, message) =>
     new PromiseOf((resolve, reject) => {
       const n = (last += 1);
-      let line;
-      try { line = stringify({ __proto__: null, ...message, n }); }
-      catch (error) { throw new TypeErrorOf("The input cannot be written as JSON: " + (error && error.message)); }
-      pending[n] = { resolve, reject };
-      host(line);
+      send(type, n, message);
+      pending[n] = { __proto__: null, resolve, reject };
     });
   class OperationError extends ErrorOf {
     constructor({ code, message, details }) {
@@ -34,24 +39,22 @@ export const GUEST = `((host, offered) => {
     return data;
   };
   const same = (envelope) => envelope;
-  const plain = (promise, read) => apply(then, promise, [read]);
   const streamOf = (id, input, read) => {
     let stream, done = false;
-    const end = { value: undefined, done: true };
     return {
       async next() {
-        if (done) return end;
-        stream ??= send({ t: "stream", id, input });
+        if (done) return { value: undefined, done };
+        if (stream === undefined) send("open", (stream = last += 1), { id, input });
         try {
-          const event = await request({ t: "next", stream: text(stream) });
-          if (event === null) done = true;
-          return event === null ? end : { value: read(event), done: false };
+          const event = await request("next", { stream });
+          done = event === null;
+          return { value: done ? undefined : read(event), done };
         } catch (error) { done = true; throw error; }
       },
       async return(value) {
-        if (stream !== undefined && !done) send({ t: "return", stream: text(stream) });
+        if (stream !== undefined && !done) send("return", stream);
         done = true;
-        return { value, done: true };
+        return { value, done };
       },
       [asyncIterator]() { return this; },
     };
@@ -59,7 +62,7 @@ export const GUEST = `((host, offered) => {
   const functionOf = ({ id, isStream, description }) => {
     const make = (read) => isStream
       ? (input) => streamOf(id, input, read)
-      : (input) => plain(request({ t: "call", id, input }), read);
+      : (input) => apply(then, request("call", { id, input }), [read]);
     const call = make(dataOf);
     const use = isStream ? "for await (const event of operations[" + stringify(id) + "](input))" : "await operations[" + stringify(id) + "](input)";
     const shown = () => "[operation " + id + (description ? ": " + description : "") + ". Use: " + use + ". Its types: (await describe(" + stringify(id) + ")).signature]";
@@ -67,17 +70,19 @@ export const GUEST = `((host, offered) => {
     return freeze(call);
   };
   const SILENT = { __proto__: null, then: 1, toJSON: 1, constructor: 1, toString: 1, valueOf: 1, default: 1 };
+  const operations = create(null), spaces = create(null);
   const guarded = (members, what, prefix) => new ProxyOf(freeze(members), {
     get(target, name) {
       if (typeof name !== "string" || name in target || name in SILENT) return name === "toString" ? () => what : target[name];
-      throw new TypeErrorOf(what + " has no operation " + stringify(name) + ". " + host(stringify({ t: "nearest", name: prefix + name })));
+      if (prefix === "" && name in spaces) return spaces[name];
+      throw new TypeErrorOf(what + " has no operation " + stringify(name) + ". " + host("nearest", "0", prefix + name));
     },
   });
-  const operations = create(null), spaces = create(null);
   for (const operation of offered) {
     const call = (operations[operation.id] = functionOf(operation));
     (spaces[operation.namespace] ??= create(null))[operation.name] = call;
   }
+  for (const name of keys(spaces)) spaces[name] = guarded(spaces[name], name, name + ".");
   const format = (value) => {
     if (typeof value === "string") return value;
     if (typeof value === "function") return text(value);
@@ -89,25 +94,24 @@ export const GUEST = `((host, offered) => {
     console[level] = (...values) => {
       let line = "";
       for (let at = 0; at < values.length; at++) line += (at ? " " : "") + format(values[at]);
-      send({ t: "log", level: level === "log" ? "info" : level, text: line });
+      send("log", 0, { level: level === "log" ? "info" : level, text: line });
     };
   }
   const add = (name, value) => defineProperty(global, name, { value, configurable: true, writable: true });
   add("operations", guarded(operations, "operations", ""));
-  add("search", (query, options) => request({ t: "search", query, options }));
-  add("describe", (id) => request({ t: "describe", id: typeof id === "function" ? id.name : id }));
+  add("search", (query, options) => request("search", { query, options }));
+  add("describe", (id) => request("describe", { id: typeof id === "function" ? id.name : id }));
   add("console", console);
-  for (const name of keys(spaces)) if (!(name in global) && name !== "input") add(name, guarded(spaces[name], name, name + "."));
-  const finish = (message) => { if (!ended) { ended = true; host(stringify(message)); } };
+  for (const name of keys(spaces)) if (!(name in global) && name !== "input") add(name, spaces[name]);
+  const finish = (type, line) => { if (!ended) host(type, "0", line); ended = true; };
   const failed = (error) => {
-    const read = (name) => { try { return error[name]; } catch { return undefined; } };
-    const isObject = typeof error === "object" && error !== null;
-    const code = isObject ? read("code") : undefined, name = isObject ? read("name") : undefined, details = isObject ? read("details") : undefined;
-    let message = isObject ? read("message") : undefined;
-    try { message = text(message ?? error); } catch { message = "an error that cannot be read"; }
-    const unknown = /^'?([\\w$]+)'? is not defined$/.exec(message);
-    const short = { t: "failed", code: typeof code === "string" ? code : undefined, name: typeof name === "string" ? name : undefined, message, unknown: unknown ? unknown[1] : undefined };
-    try { finish({ ...short, stack: isObject ? text(read("stack") ?? "") : undefined, details }); } catch { finish(short); }
+    const read = (name) => { try { return ObjectOf(error) === error ? error[name] : undefined; } catch { return undefined; } };
+    const textOf = (value) => { try { return value === undefined ? undefined : text(value); } catch { return undefined; } };
+    const message = textOf(read("message")) ?? textOf(error) ?? "an error that cannot be read", code = read("code");
+    const short = { __proto__: null, code: typeof code === "string" ? code : undefined, name: textOf(read("name")), message, stack: textOf(read("stack")) };
+    let line = stringify(short);
+    try { line = stringify({ __proto__: null, ...short, details: read("details") }); } catch {}
+    finish("failed", line);
   };
   const completed = (value) => {
     let line;
@@ -117,7 +121,7 @@ export const GUEST = `((host, offered) => {
     } catch (error) {
       return failed(new TypeErrorOf("The value of the program cannot be written as JSON: " + (error && error.message)));
     }
-    finish({ t: "completed", json: line });
+    finish("completed", line ?? "");
   };
   return freeze({
     settle(line) {

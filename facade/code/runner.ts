@@ -1,5 +1,14 @@
 // Runs of programs: started, resumed, stored.
 
+import { AsyncResource } from "node:async_hooks";
+import type {
+  CodeLimits,
+  CodeRun,
+  CodeRunner,
+  CodeRunnerOptions,
+  CodeRunOptions,
+  CodeStore,
+} from "../code-types.js";
 import { failed, invalid } from "../errors.js";
 import {
   aDuration,
@@ -17,23 +26,18 @@ import {
   isString,
   must,
 } from "../interop/options.js";
+import { type TraceContext, tracedWork } from "../interop/trace.js";
 import { assertRegistry } from "../registry/assert-registry.js";
 import type { OperationRegistry } from "../registry/registry.js";
-import { SearchedRegistry, type SeenBy } from "../tools/catalogue.js";
-import { type ProgramRequest, runFor } from "../tools/code-operations.js";
-import type { Identity } from "../types.js";
+import { SearchedRegistry } from "../tools/catalogue.js";
+import { type ProgramRequest, runFor } from "../tools/program-run.js";
+import type { AccessControl } from "../types.js";
+import { type Authority, offeredTo } from "./calls.js";
 import { amaroPath, type LoadedEngine, loadEngine, Threads } from "./engine.js";
+import { runnerOperations } from "./operations.js";
 import type { ToWorker } from "./protocol.js";
-import { offeredTo, Run, type StoredRun } from "./run.js";
+import { Run, type RunSettings, type StoredRun } from "./run.js";
 import { folderStore, memoryStore, noSuchRun, opened, sealed } from "./store.js";
-import type {
-  CodeLimits,
-  CodeRun,
-  CodeRunner,
-  CodeRunnerOptions,
-  CodeRunOptions,
-  CodeStore,
-} from "./types.js";
 
 const MIB = 1024 * 1024;
 
@@ -114,11 +118,11 @@ function storeOf(given: CodeRunnerOptions["store"] = "memory"): CodeStore {
   return "dir" in given ? folderStore(given.dir) : given;
 }
 
-/** Who resumes a run from outside. */
-interface Caller {
-  readonly identity: Identity | undefined;
-  readonly isOffered: SeenBy;
-}
+/** How a run comes in. */
+type Entrance = Pick<Authority, "identity" | "isOffered"> &
+  Pick<RunSettings, "id" | "until"> & {
+    readonly trace?: TraceContext | undefined;
+  };
 
 class Runner implements CodeRunner {
   readonly #registry: OperationRegistry;
@@ -145,78 +149,60 @@ class Runner implements CodeRunner {
     this.#searched = new SearchedRegistry(registry);
   }
 
-  run(source: string, given: CodeRunOptions = {}): Promise<CodeRun> {
-    return this.#start(source, given, () => true);
+  async run(source: string, given: CodeRunOptions = {}): Promise<CodeRun> {
+    const options = checkedOptions<CodeRunOptions>(given, RUN, { prefix: "run: " });
+    return this.#start(source, options, { identity: options.identity, isOffered: () => true });
   }
 
-  /** For a caller from outside: what it resumes must be its own, and goes on with what the caller may do now. */
-  async [runFor](request: ProgramRequest): Promise<object> {
-    const { registry, code, resume, input, context, isOffered } = request;
+  async resume(id: string, given: ResumeOptions = {}): Promise<CodeRun> {
+    if (typeof id !== "string") throw invalid("resume: the id must be a string");
+    return this.#resume(
+      id,
+      checkedOptions<NonNullable<ResumeOptions>>(given, RESUME, { prefix: "resume: " }),
+    );
+  }
+
+  /** For a caller from outside: what it resumes must be its own, and goes on with what the caller may do now. The deadline of a call
+   * is for its answer, and not for a run that outlives it. */
+  async [runFor](request: ProgramRequest): Promise<CodeRun> {
+    const { registry, id, code, input, context, isOffered, onLog, onCall } = request;
     if (registry !== this.#registry) throw invalid("The code runner is one of another registry");
-    const { identity, signal, approve, deadline } = context;
+    const { identity, signal, approve, deadline: until, trace } = context;
     const options: CodeRunOptions = {
       ...(signal !== undefined && { signal }),
       ...(approve !== undefined && { approve: approve as CodeRunOptions["approve"] & {} }),
+      ...(input !== undefined && { input }),
+      ...(onLog !== undefined && { onLog }),
+      ...(onCall !== undefined && { onCall }),
     };
-    const { id, status, data, error, logs, approvals } =
-      resume === undefined
-        ? await this.#start(
-            code as string,
-            {
-              ...options,
-              ...(identity && { identity }),
-              ...(input !== undefined && { input }),
-              ...(deadline !== undefined && { deadline }),
-            },
-            isOffered,
-          )
-        : await this.#resume(resume, options, { identity, isOffered });
-    return {
-      ...{ id, status },
-      ...(data !== undefined && { data }),
-      ...(error !== undefined && { error }),
-      ...(logs.length > 0 && { logs: logs.map(({ level, text }) => `${level}: ${text}`) }),
-      ...(approvals !== undefined && { approvals }),
-    };
+    const entrance = { identity, isOffered, until, trace, id };
+    if (code !== undefined) return this.#start(code, options, entrance);
+    return this.#resume(id, options, entrance);
   }
 
-  async #start(source: string, given: CodeRunOptions, isOffered: SeenBy): Promise<CodeRun> {
+  async #start(source: string, options: CodeRunOptions, entrance: Entrance): Promise<CodeRun> {
     if (typeof source !== "string") throw invalid("run: the program must be a string");
-    const options = checkedOptions<CodeRunOptions>(given, RUN, { prefix: "run: " });
-    const { identity } = options;
     const input = inputText(options.input);
-    const entries = offeredTo({ registry: this.#registry, identity, isOffered });
-    const offered = entries.map(({ id, spec, isSubscription }) => ({
+    const authority = this.#authority(entrance);
+    const offered = offeredTo(authority).map(({ id, spec, isSubscription }) => ({
       id,
       namespace: spec.namespace,
       name: spec.name,
       isStream: isSubscription,
       description: String(spec.description ?? "").slice(0, 200),
     }));
-    const isTooLong = Buffer.byteLength(source) > this.#limits.source;
-    const message: ToWorker = {
-      t: "start",
-      source: isTooLong ? "" : source,
-      input,
-      offered,
-      limits: this.#limits,
-      amaro: amaroPath(),
-    };
-    return this.#perform(
-      message,
-      { options, limits: this.#limits, identity, isOffered, deadline: options.deadline },
-      undefined,
-      isTooLong,
-    );
+    const limits = this.#limits;
+    const isTooLong = Buffer.byteLength(source) > limits.source;
+    const message: ToWorker = { t: "start", source, input, offered, limits, amaro: amaroPath() };
+    const settings = { ...entrance, authority, limits, options, deadline: options.deadline };
+    return this.#perform(isTooLong ? undefined : message, settings, entrance.trace);
   }
 
-  async resume(id: string, given: ResumeOptions = {}): Promise<CodeRun> {
-    if (typeof id !== "string") throw invalid("resume: the id must be a string");
-    const options = checkedOptions<NonNullable<ResumeOptions>>(given, RESUME, { prefix: "resume: " });
-    return this.#resume(id, options);
+  #authority({ identity, isOffered }: Entrance): Authority {
+    return { registry: this.#registry, searched: this.#searched, identity, isOffered };
   }
 
-  async #resume(id: string, options: CodeRunOptions, caller?: Caller): Promise<CodeRun> {
+  async #resume(id: string, options: CodeRunOptions, caller?: Entrance): Promise<CodeRun> {
     if (this.#running.has(id) || this.#locked.has(id)) throw isRunning(id);
     this.#locked.add(id);
     try {
@@ -238,20 +224,34 @@ class Runner implements CodeRunner {
     return unlock;
   }
 
-  async #continue(id: string, options: CodeRunOptions, caller: Caller | undefined): Promise<CodeRun> {
+  async #continue(id: string, options: CodeRunOptions, caller: Entrance | undefined): Promise<CodeRun> {
     const text = await this.#store.get(id);
     if (text === undefined) throw noSuchRun(id);
     const stored = opened<StoredRun>(id, text, (await this.#loaded()).hash);
-    const { machine, limits = this.#limits, deadline, run, logBytes = 0 } = stored;
+    const { machine, limits = this.#limits, deadline, run, logBytes = 0, pending = [] } = stored;
     // Nothing tells a run of others from one that does not exist.
     if (caller !== undefined && caller.identity?.id !== stored.identity?.id) throw noSuchRun(id);
-    const { identity, isOffered } = caller ?? { identity: stored.identity, isOffered: () => true };
     if (machine === undefined) return run;
-    const bytes = Uint8Array.from(Buffer.from(machine.bytes, "base64"));
-    const names = offeredTo({ registry: this.#registry, identity, isOffered }).map((entry) => entry.id);
-    const used = { cpu: run.usage.cpu, logs: logBytes };
-    const message: ToWorker = { t: "restore", machine: { bytes, token: machine.token }, names, limits, used };
-    return this.#perform(message, { options, limits, identity, isOffered, deadline }, stored, false);
+    const entrance = caller ?? { identity: stored.identity, isOffered: () => true };
+    const authority = this.#authority(entrance);
+    const message: ToWorker = {
+      t: "restore",
+      machine: { bytes: Uint8Array.from(Buffer.from(machine.bytes, "base64")), token: machine.token },
+      names: offeredTo(authority).map((entry) => entry.id),
+      limits,
+      used: { cpu: run.usage.cpu, logs: logBytes, calls: run.usage.calls },
+      pending: pending.map(({ n }) => n),
+    };
+    return this.#perform(
+      message,
+      { ...entrance, authority, limits, options, deadline },
+      entrance.trace,
+      stored,
+    );
+  }
+
+  operations({ accessControl = { requiredScopes: [] } }: { accessControl?: AccessControl } = {}) {
+    return runnerOperations(this, this.#registry, this.#searched, accessControl);
   }
 
   async forget(id: string): Promise<void> {
@@ -284,74 +284,47 @@ class Runner implements CodeRunner {
     return this.#engine;
   }
 
+  /** Runs a machine to its end or its wait; without a message, the program is too long for one. */
   async #perform(
-    message: ToWorker,
-    about: Pick<
-      ConstructorParameters<typeof Run>[0],
-      "options" | "limits" | "identity" | "isOffered" | "deadline"
-    >,
-    from: StoredRun | undefined,
-    isTooLong: boolean,
+    message: ToWorker | undefined,
+    settings: RunSettings,
+    trace: TraceContext | undefined,
+    from?: StoredRun,
   ): Promise<CodeRun> {
     const { threads, hash } = await this.#loaded();
-    const thread = threads.take();
-    thread.reset();
-    const store = async (record: Omit<StoredRun, "engine">) =>
-      this.#store.put(record.run.id, sealed({ engine: hash, ...record }));
-    const run = new Run(
-      { ...about, registry: this.#registry, searched: this.#searched, thread, store },
-      from,
-    );
-    this.#running.set(run.id, run);
-    let isOverrun = false;
-    const onOverrun = () => {
-      isOverrun = true;
-      run.limit("cpu");
-    };
-    thread.take(
-      { onMessage: (answer) => run.onMessage(answer), onLost: (error) => run.onLost(error) },
-      about.limits.cpu,
-      onOverrun,
-    );
-    if (isTooLong) run.limit("source");
-    else thread.send(message);
-    const result = await run.ended;
-    this.#running.delete(run.id);
-    await release(threads, thread, isOverrun);
-    // Whoever resumes a run that has ended gets its result.
-    if (run.isDurable && result.status !== "waiting") {
-      await store({ run: result, identity: about.identity });
-    }
-    return result;
+    return tracedWork("run program", trace, async (note) => {
+      const thread = threads.take();
+      const put = async (record: Omit<StoredRun, "engine">) =>
+        this.#store.put(record.run.id, sealed({ engine: hash, ...record }));
+      const run = new Run(settings, thread, put, from);
+      this.#running.set(run.id, run);
+      let isOverrun = false;
+      thread.take(
+        {
+          // What the thread sends belongs to this run, and not to the one that it was made for.
+          onMessage: AsyncResource.bind((answer) => run.onMessage(answer)),
+          onLost: (error) => run.onLost(error),
+        },
+        settings.limits.cpu,
+        () => {
+          isOverrun = true;
+          run.limit("cpu");
+        },
+      );
+      if (message === undefined) run.limit("source");
+      else thread.send(message);
+      const result = await run.ended;
+      this.#running.delete(run.id);
+      await threads.release(thread, isOverrun);
+      // Who resumes a run that has ended gets its result.
+      if (run.isDurable && result.status !== "waiting") {
+        await put({ run: result, identity: settings.authority.identity });
+      }
+      const { id, status, usage, error } = result;
+      note({ id, status, calls: usage.calls, code: error?.code, message: error?.message });
+      return result;
+    });
   }
-}
-
-/** How long a machine may take to be taken apart; it may be in the middle of a computation. */
-const END_MS = 50;
-
-/** Gives a thread back once its machine is gone, or ends it. */
-async function release(
-  threads: Threads,
-  thread: ReturnType<Threads["take"]>,
-  isOverrun: boolean,
-): Promise<void> {
-  if (thread.isGone) return;
-  if (isOverrun) return thread.end();
-  const isFree = await new Promise<boolean>((resolve) => {
-    const timer = setTimeout(() => resolve(false), END_MS);
-    const answer = (value: boolean) => {
-      clearTimeout(timer);
-      resolve(value);
-    };
-    thread.take(
-      { onMessage: ({ t }) => t === "ended" && answer(true), onLost: () => answer(false) },
-      Number.POSITIVE_INFINITY,
-      () => {},
-    );
-    thread.send({ t: "end" });
-  });
-  if (isFree) threads.giveBack(thread);
-  else await thread.end();
 }
 
 function inputText(input: unknown): string | undefined {

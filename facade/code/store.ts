@@ -4,8 +4,8 @@ import { createHash, randomUUID } from "node:crypto";
 import { link, mkdir, open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import type { CodeStore } from "../code-types.js";
 import { type CallError, failed, invalid } from "../errors.js";
-import type { CodeStore } from "./types.js";
 
 export function memoryStore(): CodeStore {
   const records = new Map<string, string>();

@@ -9,6 +9,7 @@ import { GUEST } from "./guest.js";
 import {
   type FromWorker,
   type MachineLimits,
+  type RequestType,
   SINCE,
   type StoredMachine,
   type ToWorker,
@@ -63,15 +64,19 @@ class Run {
   #guest: Handle | undefined;
   #token = 0;
   #names: readonly string[] = [];
-  #logs = 0;
-  #streams = 0;
-  #limit: "memory" | "cpu" | "output" | "logs" | undefined;
+  #logs: number;
+  #calls: number;
+  /** The sizes of requests that have no answer yet, in characters. */
+  readonly #open = new Map<number, number>();
+  #openSize = 0;
+  #limit: keyof MachineLimits | undefined;
   #isOver = false;
 
-  constructor(limits: MachineLimits, used = { cpu: 0, logs: 0 }) {
+  constructor(limits: MachineLimits, used = { cpu: 0, logs: 0, calls: 0 }) {
     this.#limits = limits;
     clock[USED] = used.cpu;
     this.#logs = used.logs;
+    this.#calls = used.calls;
   }
 
   async start(message: Extract<ToWorker, { t: "start" }>): Promise<void> {
@@ -82,7 +87,7 @@ class Run {
     this.#compute(() => {
       const make = machine.evalCode(GUEST, "operations");
       const list = machine.evalCode(`(${JSON.stringify(offered)})`, "operations");
-      const host = machine.newFunction("host", (line) => this.#onRequest(line));
+      const host = machine.newFunction("host", (...given) => this.#onRequest(given));
       this.#guest = machine.callFunction(make, machine.undefined, host, list);
       this.#token = machine.exportHandle(this.#guest);
       for (const handle of [make, list, host]) handle.dispose();
@@ -98,20 +103,28 @@ class Run {
     });
   }
 
-  async restore({ machine: { bytes, token }, names }: Extract<ToWorker, { t: "restore" }>): Promise<void> {
+  async restore(message: Extract<ToWorker, { t: "restore" }>): Promise<void> {
+    const {
+      machine: { bytes, token },
+      names,
+      pending,
+    } = message;
     this.#names = names;
+    for (const n of pending) this.#open.set(n, 0);
     const snapshot = QuickJS.deserializeSnapshot(gunzipSync(bytes));
     const machine = await QuickJS.restore(snapshot, this.#options());
     this.#machine = machine;
-    machine.registerHostCallback("host", (line) => this.#onRequest(line));
+    machine.registerHostCallback("host", (...given) => this.#onRequest(given));
     this.#token = token;
     this.#guest = machine.importHandle(token);
     post({ t: "idle" });
   }
 
-  settle(line: string) {
+  settle(n: number, line: string) {
     const machine = this.#machine;
     if (machine === undefined || this.#isOver) return;
+    this.#openSize -= this.#open.get(n) ?? 0;
+    this.#open.delete(n);
     this.#compute(() => this.#call("settle", machine.newString(line)));
   }
 
@@ -168,8 +181,7 @@ class Run {
     }
     if (failure !== undefined && !this.#isOver) {
       this.#isOver = true;
-      const message = `The machine failed: ${String(failure)}`;
-      return post({ t: "request", line: JSON.stringify({ t: "failed", message }) });
+      return post({ t: "broken", message: String(failure) });
     }
     if (!this.#isOver) post({ t: "idle" });
   }
@@ -181,36 +193,42 @@ class Run {
     run.dispose();
   }
 
-  /** The one way out of the machine. */
-  #onRequest(given: Handle): Handle {
+  /** The one way out of the machine. What comes here is not trusted: limits are kept here, not in the machine. */
+  #onRequest(given: readonly Handle[]): Handle {
     const machine = this.#machine as Machine;
-    if (this.#isOver || this.#limit !== undefined || !given?.isString) return machine.undefined;
-    const line = given.toString();
-    // Written by `guest.ts`, whose messages begin like this.
-    if (line.startsWith('{"t":"nearest"')) {
-      const { name } = JSON.parse(line) as { name: string };
-      return machine.newString(hint(name, this.#names));
-    }
-    if (line.startsWith('{"t":"log"')) {
-      this.#logs += Buffer.byteLength(line);
-      if (this.#logs > this.#limits.logs) this.#limit = "logs";
-    } else if (line.startsWith('{"t":"completed"') || line.startsWith('{"t":"failed"')) {
-      // The value is written twice, quotes and all; the host measures it exactly.
-      if (line.length > 2 * this.#limits.output + 1_024) this.#limit = "output";
-      else this.#isOver = true;
-    }
-    if (this.#limit !== undefined) return machine.undefined;
-    if (!line.startsWith('{"t":"stream"')) {
-      post({ t: "request", line });
+    if (
+      this.#isOver ||
+      this.#limit !== undefined ||
+      given.length !== 3 ||
+      !given.every((each) => each.isString)
+    )
       return machine.undefined;
+    const [type, id, json] = given.map(String) as [RequestType | "nearest", string, string];
+    if (type === "nearest") return machine.newString(hint(json, this.#names));
+    const n = Number(id);
+    if (type === "log") {
+      this.#logs += Buffer.byteLength(json);
+      if (this.#logs > this.#limits.logs) this.#limit = "logs";
+    } else if (type === "completed" || type === "failed") {
+      this.#isOver = true;
+      if (Buffer.byteLength(json) > this.#limits.output + (type === "failed" ? 4_096 : 0))
+        this.#limit = "output";
+    } else {
+      if (COUNTED.has(type)) this.#calls += 1;
+      if (type !== "open" && type !== "return") this.#open.set(n, json.length);
+      this.#openSize += json.length;
+      if (this.#calls > this.#limits.calls || this.#open.size > MOST_OPEN) this.#limit = "calls";
+      else if (this.#openSize > this.#limits.memory) this.#limit = "memory";
     }
-    // A machine may be restored by another worker: the id must not come back.
-    this.#streams += 1;
-    const stream = `${process.pid}-${Date.now()}-${this.#streams}`;
-    post({ t: "request", line: `${line.slice(0, -1)},"stream":"${stream}"}` });
-    return machine.newString(stream);
+    if (this.#limit === undefined) post({ t: "request", type, n, json });
+    return machine.undefined;
   }
 }
+
+/** What the limit of calls is about. The events of a stream are not. */
+const COUNTED: ReadonlySet<RequestType> = new Set<RequestType>(["call", "open", "search", "describe"]);
+/** Requests without an answer, however many calls a run may make. */
+const MOST_OPEN = 10_000;
 
 /** What a machine has before any program runs in it. */
 const BASE_BYTES = 2 * 1024 * 1024;
@@ -271,7 +289,7 @@ async function onMessage(message: ToWorker): Promise<void> {
   } else if (message.t === "restore") {
     run = new Run(message.limits, message.used);
     await run.restore(message);
-  } else if (message.t === "settle") run?.settle(message.line);
+  } else if (message.t === "settle") run?.settle(message.n, message.line);
   else if (message.t === "store") post({ t: "stored", machine: (run as Run).store() });
   else {
     run?.end();
@@ -283,6 +301,6 @@ async function onMessage(message: ToWorker): Promise<void> {
 port.on("message", (message: ToWorker) => {
   onMessage(message).catch((error: unknown) => {
     run?.end();
-    post({ t: "syntax", message: `The machine could not be started: ${String(error)}` });
+    post({ t: "broken", message: String(error) });
   });
 });

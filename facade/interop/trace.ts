@@ -69,7 +69,13 @@ export interface TraceSource {
   send<T extends ResponseEnvelope>(to: Sent, send: () => Promise<T>): Promise<T>;
   /** Sends a subscription to others, within a span. It opens when the first event is requested. */
   sendStream<T extends ResponseEnvelope>(to: Sent, events: Stream<T>): Stream<T>;
+  /** Works within a span, as a part of `trace`, or of the current work without it. */
+  work<T>(name: string, trace: TraceContext | undefined, work: TracedWork<T>): Promise<T>;
 }
+
+/** What is known of a piece of work when it has ended. With `code`, it has failed. */
+export type WorkNote = Readonly<Record<string, unknown>>;
+export type TracedWork<T> = (note: (about: WorkNote) => void) => Promise<T>;
 
 /** What is sent to others. */
 export interface Sent {
@@ -101,6 +107,16 @@ export function reportTarget(url: () => string | undefined): void {
   const source = sources.at(-1);
   const target = source === undefined ? undefined : url();
   if (target !== undefined) source?.sendsTo(target);
+}
+
+/** Works within a span if there is a trace source. */
+export function tracedWork<T>(
+  name: string,
+  trace: TraceContext | undefined,
+  work: TracedWork<T>,
+): Promise<T> {
+  const source = sources.at(-1);
+  return source === undefined ? work(() => {}) : source.work(name, trace, work);
 }
 
 /** Sends a call to others, within a span if there is a trace source. */

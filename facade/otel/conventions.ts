@@ -54,5 +54,7 @@ export const OWN = {
   INPUT: "operations.input",
   OUTPUT: "operations.output",
   DURATION: "operations.call.duration",
+  /** Of a program in code mode: `id`, `status`, `calls`. */
+  RUN: "operations.run.",
   SYSTEM: "alkdev.operations",
 } as const;

@@ -25,7 +25,15 @@ import type { ResponseEnvelope } from "../envelope.js";
 import { invalid, mapError } from "../errors.js";
 import { aBoolean, anObject, checkedOptions, type Fields, group } from "../interop/options.js";
 import { messageOf } from "../interop/text.js";
-import { addTraceSource, type Sent, type Stream, type TraceSource, traceIn } from "../interop/trace.js";
+import {
+  addTraceSource,
+  type Sent,
+  type Stream,
+  type TraceContext,
+  type TracedWork,
+  type TraceSource,
+  traceIn,
+} from "../interop/trace.js";
 import { assertRegistry } from "../registry/assert-registry.js";
 import { traitsOf } from "../registry/handler-traits.js";
 import type { NativeSpans } from "../registry/native-reports.js";
@@ -182,6 +190,30 @@ class Instruments implements Observer, TraceSource {
     if (typeof to.operationId !== "string") return events;
     const given = current();
     return new TracedStream<T>(events, () => this.#sending(to, given)) as Stream<T>;
+  }
+
+  async work<T>(name: string, trace: TraceContext | undefined, work: TracedWork<T>): Promise<T> {
+    const active = current();
+    const isPart = traces.getSpan(active) !== undefined || trace === undefined;
+    const context = isPart ? active : this.#propagator.extract(active, { ...trace }, defaultTextMapGetter);
+    const span = this.#tracer.startSpan(name, {}, context);
+    const failed = ({ code, message }: { code: unknown; message: unknown }) => {
+      span.setAttribute(ATTR.ERROR_TYPE, String(code));
+      span.setStatus({ code: SpanStatusCode.ERROR, message: String(message) });
+    };
+    try {
+      return await run(traces.setSpan(context, span), () =>
+        work(({ code, message, ...about }) => {
+          for (const [key, value] of Object.entries(about)) span.setAttribute(OWN.RUN + key, value as string);
+          if (code !== undefined) failed({ code, message });
+        }),
+      );
+    } catch (error) {
+      failed(mapError(error));
+      throw error;
+    } finally {
+      span.end();
+    }
   }
 
   #sending({ operationId, protocol }: Sent, context = current()): TracedCall {

@@ -6,6 +6,7 @@ import { onNextTurn } from "../interop/host.js";
 import type { RegistryServer } from "../native-binding.js";
 import { FromSchema } from "../schema/from-schema.js";
 import { collectErrors, validationError } from "../schema/validation.js";
+import { type RepeatableCall, repeatableCall } from "../tools/program-run.js";
 import type { CallerLine } from "../types.js";
 
 /** What the client can take, as the native side says it. */
@@ -15,6 +16,7 @@ export interface Offers {
   elicit?: true;
   sample?: true;
   roots?: true;
+  call?: RepeatableCall;
 }
 
 /** An answer, as the native side hands it over; without a key, it is about all that wait. */
@@ -73,6 +75,7 @@ export class ServedClientChannel implements ClientChannel {
       context.sample = (request, options) =>
         this.#request("sampling/createMessage", "sample", request, options?.key);
     }
+    if (offers.call) Object.assign(context, { [repeatableCall]: offers.call });
     if (offers.roots) context.listRoots = (options) => this.#request("roots/list", "roots", {}, options?.key);
   }
 

@@ -1,6 +1,6 @@
 // The options of the MCP door, checked, and their form for the native side.
 
-import type { CodeRunner } from "../code/types.js";
+import type { CodeRunner } from "../code-types.js";
 import {
   aDuration,
   aName,
@@ -22,7 +22,7 @@ import { aFolderToWrite } from "../interop/permission.js";
 import { messageOf } from "../interop/text.js";
 import { TLS_FIELDS, type TLSOptions, tlsTexts } from "../interop/tls.js";
 import { logger } from "../logging.js";
-import { runFor } from "../tools/code-operations.js";
+import { runFor } from "../tools/program-run.js";
 import type { OperationSpec } from "../types.js";
 import { VERSION } from "../version.js";
 import { aPath, defined, door, someErrors } from "./door-options.js";

@@ -4,7 +4,7 @@ import type { MCPContentBlock } from "../envelope.js";
 import type { UntypedOperations } from "../operation-types.js";
 import type { IsAny } from "../schema-types.js";
 import type { CallContext, CallerIdentity, OperationSpec } from "../types.js";
-import type { ProgramRunner } from "./code-operations.js";
+import type { ProgramRunner } from "./program-run.js";
 import type { JSONSchema } from "./projection.js";
 import type { Include } from "./selection.js";
 import type { ToolTarget } from "./targets.js";

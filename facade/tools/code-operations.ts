@@ -6,41 +6,16 @@ import { OperationRegistry } from "../registry/registry.js";
 import { Type } from "../type-builder.js";
 import {
   type CallerIdentity,
+  type Identity,
   type IOperationDefinition,
   type OperationContext,
   OperationType,
 } from "../types.js";
 import { SearchedRegistry, type SeenBy } from "./catalogue.js";
 import { operationsOf } from "./catalogue-operations.js";
+import { type ProgramRunner, runAsking, summaryOf } from "./program-run.js";
 import { type Include, mayCall, wantedBy } from "./selection.js";
 import { isShown } from "./shown.js";
-
-/** How a runner is asked to run a program for a caller who is not trusted. */
-export const runFor: unique symbol = Symbol("runFor");
-
-/** A program, or the id of a run that waits, and for whom. */
-export interface ProgramRequest {
-  readonly registry: OperationRegistry;
-  readonly code?: string | undefined;
-  readonly resume?: string | undefined;
-  readonly input?: unknown;
-  readonly context: OperationContext;
-  readonly isOffered: SeenBy;
-}
-
-/**
- * What runs programs: `createCodeRunner` of `@alkdev/operations/code` makes one.
- *
- * @example
- * ```ts
- * const runner: ProgramRunner = createCodeRunner(registry);
- * const { tools } = toTools(registry, { target: "anthropic", identity, mode: "code", runner });
- * ```
- */
-export interface ProgramRunner {
-  /** @internal */
-  [runFor](request: ProgramRequest): Promise<object>;
-}
 
 /** Tokens for signatures in the description of `run`. */
 const DEFAULT_BUDGET = 2_000;
@@ -50,6 +25,23 @@ const LEAST_BUDGET = 50;
 const MAX_NAMES = 2_000;
 
 const HOW = `Runs a JavaScript or TypeScript program, the body of an async function: its return value, which must be JSON, is the result. In it, await operations["<namespace>.<name>"](input), or <namespace>.<name>(input) for short, calls an operation, gives its data, and throws an error with code, message and details; a subscription is read with for await. Also: search(query), describe(id), input, console. No network, files or timers. If it answers "waiting", a person must approve: call it later with resume.`;
+
+/** What a run is asked for: a program, or a run that waits. */
+export interface Program {
+  readonly code?: string;
+  readonly input?: unknown;
+  readonly resume?: string;
+}
+
+export const PROGRAM = Type.Object({
+  code: Type.Optional(Type.String({ description: "The program" })),
+  input: Type.Optional(Type.Unknown({ description: "JSON that the program reads as input" })),
+  resume: Type.Optional(Type.String({ description: "Instead of code: the id of a run that waits" })),
+});
+
+export function checkProgram({ code, resume }: Program): void {
+  if ((code === undefined) === (resume === undefined)) throw invalid("run: give either code or resume");
+}
 
 export interface CodeTools {
   readonly runner: ProgramRunner;
@@ -84,19 +76,13 @@ export function codeOperations(
     type: OperationType.MUTATION,
     accessControl: { requiredScopes: [] },
     description: description(registry, searched, isSeen, budget, limit),
-    inputSchema: Type.Object({
-      code: Type.Optional(Type.String({ description: "The program" })),
-      input: Type.Optional(Type.Unknown({ description: "JSON that the program reads as input" })),
-      resume: Type.Optional(Type.String({ description: "Instead of code: the id of a run that waits" })),
-    }),
+    inputSchema: PROGRAM,
     outputSchema: Type.Unknown(),
-    handler: (
-      { code, resume, input }: { code?: string; resume?: string; input?: unknown },
-      given: OperationContext,
-    ) => {
-      if ((code === undefined) === (resume === undefined)) throw invalid("run: give either code or resume");
-      const context = { ...given, identity: given.identity ?? identity } as OperationContext;
-      return runner[runFor]({ registry, code, resume, input, context, isOffered });
+    handler: async (given: Program, context: OperationContext) => {
+      checkProgram(given);
+      const caller = context.identity ?? (identity as Identity | undefined);
+      const forCaller = { ...context, ...(caller !== undefined && { identity: caller }) };
+      return summaryOf(await runAsking(runner, { ...given, registry, isOffered, context: forCaller }));
     },
   };
   addTraits(run.handler, { isCatalogue: true });

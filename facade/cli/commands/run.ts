@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { createCodeRunner } from "../../code/runner.js";
-import type { CodeRun, CodeRunnerOptions } from "../../code/types.js";
+import type { CodeRun, CodeRunnerOptions } from "../../code-types.js";
 import { CallError } from "../../errors.js";
 import { EXIT, exitCodeOf, usageError } from "../exit-codes.js";
 import { configFor, identityFor, withSources } from "../hub.js";

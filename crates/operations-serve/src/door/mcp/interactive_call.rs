@@ -9,6 +9,7 @@ use operations_core::envelope::ResponseEnvelope;
 use operations_core::error::CallError;
 use operations_core::json::Object;
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
 use super::client_requests::{self, Answer, ClientRequest};
 use super::logging::Level;
@@ -21,6 +22,9 @@ use super::seal::Binding;
 use crate::call::NewCall;
 use crate::client_channel::{self, CallerMessage};
 use crate::service::Shared;
+
+/// In the sealed state: the id that a call keeps while its client answers. Clients cannot answer to it.
+const CALL_KEY: &str = "operations/call";
 
 /// How a call ended.
 #[derive(Debug)]
@@ -52,7 +56,7 @@ impl InputResponses {
         if let Some(given) = params.get("inputResponses") {
             let given: Map<String, Value> = serde_json::from_str(given)
                 .map_err(|_| refused("\"inputResponses\" must be an object"))?;
-            answers.extend(given);
+            answers.extend(given.into_iter().filter(|(name, _)| name != CALL_KEY));
         }
         Ok(Self(answers))
     }
@@ -107,18 +111,28 @@ impl<'a> InteractiveCall<'a> {
             ProtocolVersion::Stateless => InputResponses::read(shared, &binding, params)?,
             ProtocolVersion::Handshake => InputResponses::default(),
         };
+        let mut offers = offers(context, may_be_task);
+        let mut used = Map::new();
+        // A handler that is called again with the answers can find what it did before.
+        if context.protocol == ProtocolVersion::Stateless && offers.contains_key("elicit") {
+            let earlier = answers.0.get(CALL_KEY);
+            let key = earlier
+                .cloned()
+                .unwrap_or_else(|| Uuid::new_v4().to_string().into());
+            offers.insert(
+                "call".to_owned(),
+                json!({ "key": key, "isAgain": earlier.is_some() }),
+            );
+            used.insert(CALL_KEY.to_owned(), key);
+        }
+        let offers = (!offers.is_empty()).then(|| Value::Object(offers).to_string());
         Ok(Self {
             shared,
             context,
             binding,
             answers,
-            used: Map::new(),
-            running: RunningCall::new(
-                shared,
-                new,
-                offers(context, may_be_task),
-                context.held.clone(),
-            ),
+            used,
+            running: RunningCall::new(shared, new, offers, context.held.clone()),
         })
     }
 
@@ -196,8 +210,8 @@ fn pass_on(context: &RequestContext, message: CallerMessage) {
     }
 }
 
-/// What a handler may send, as JSON; `None` where the client can receive nothing.
-fn offers(context: &RequestContext, may_be_task: bool) -> Option<String> {
+/// What a handler may send; nothing where the client can receive nothing.
+fn offers(context: &RequestContext, may_be_task: bool) -> Map<String, Value> {
     let mut offers = Map::new();
     let mut add = |name: &str, value: Value| offers.insert(name.to_owned(), value);
     let is_streamed = context.out.is_some();
@@ -215,7 +229,7 @@ fn offers(context: &RequestContext, may_be_task: bool) -> Option<String> {
             }
         }
     }
-    (!offers.is_empty()).then(|| Value::Object(offers).to_string())
+    offers
 }
 
 /// Asks an older client, as soon as it has read what waits for it.

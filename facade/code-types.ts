@@ -1,5 +1,5 @@
-import type { ProgramRunner } from "../tools/code-operations.js";
-import type { Identity, OperationContext } from "../types.js";
+import type { ProgramRunner } from "./tools/program-run.js";
+import type { AccessControl, Identity, IOperationDefinition } from "./types.js";
 
 /**
  * What a run may use, in bytes and milliseconds. Calls above `concurrency` wait; every other limit ends the run.
@@ -16,7 +16,7 @@ export interface CodeLimits {
   cpu?: number;
   /** Time from start to end (default 5 min). Waiting for an approval does not count. */
   time?: number;
-  /** Calls and subscriptions (default 100). */
+  /** Calls and subscriptions, `search` and `describe` included (default 100). */
   calls?: number;
   /** Calls at once (default 10). */
   concurrency?: number;
@@ -86,8 +86,8 @@ export interface CodeRunOptions {
   deadline?: number;
   /** Called with each line that the program writes to `console`. */
   onLog?(log: CodeLog): void;
-  /** Called when a call begins and when it ends. */
-  onCall?(call: CodeCall): void;
+  /** Called when a call begins and when it ends, with its place in `calls`. */
+  onCall?(call: CodeCall, index: number): void;
   /** As `approve` of a direct call: asks a person at once. It is handed to each call. */
   approve?(request: unknown): boolean | Promise<boolean>;
 }
@@ -127,12 +127,14 @@ export interface CodeCall {
  *
  * @example
  * ```ts
- * const waiting: CodeApproval = { id: "a-1", operationId: "tasks.remove" };
+ * const waiting: CodeApproval = { id: "a-1", operationId: "tasks.remove", input: { id: 7 } };
  * ```
  */
 export interface CodeApproval {
   id: string;
   operationId: string;
+  /** What the operation would be called with. */
+  input?: unknown;
   [more: string]: unknown;
 }
 
@@ -177,11 +179,13 @@ export interface CodeRunner extends ProgramRunner {
     id: string,
     options?: Pick<CodeRunOptions, "signal" | "onLog" | "onCall" | "approve">,
   ): Promise<CodeRun>;
+  /**
+   * `code.run`, `code.watch` and `code.signatures`, to be registered: `registry.registerAll(runner.operations())`. The explorer has a page
+   * for them. A program has the authority of its caller; `accessControl` says who may run programs at all (default: everyone).
+   */
+  operations(options?: { accessControl?: AccessControl }): IOperationDefinition[];
   /** Deletes what is stored of a run. */
   forget(id: string): Promise<void>;
   /** Ends all runs and their threads. */
   close(): Promise<void>;
 }
-
-/** A context with the fields of approvals. */
-export type ApprovableContext = OperationContext & { approval?: string; approve?: CodeRunOptions["approve"] };
