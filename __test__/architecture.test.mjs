@@ -11,11 +11,13 @@ const read = (path) => readFileSync(join(root, path), "utf8");
 
 /** All files below a folder with one of these endings, as paths from the root. */
 function filesBelow(folder, ending) {
-  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
-    .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join("/"))
-    // `npm run docs` installs its generator in docs/.
-    .filter((path) => !path.includes("/node_modules/"));
+  return (
+    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
+      .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join("/"))
+      // `npm run docs` installs its generator in docs/.
+      .filter((path) => !path.includes("/node_modules/"))
+  );
 }
 
 const text = read("ARCHITECTURE.md");

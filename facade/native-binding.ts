@@ -391,6 +391,8 @@ export declare class RegistryServer {
   constructor(runtime: Runtime, mailbox: Mailbox, registry: NativeRegistry, options: string);
   /** Opens a port. Resolves to the URL. */
   listen(host: string, port: number): Promise<string>;
+  /** What `listen` would warn of. A name that cannot be looked up is an error of `listen`. */
+  listenerWarnings(host: string, port: number): Promise<Array<string>>;
   /** A peer that is connected to the hub; nothing if it has left. Answers to its requests go to the mailbox. */
   spoke(id: string, mailbox: Mailbox): HubPeer | null;
   /** Closes the connection of a spoke. */

@@ -12,7 +12,7 @@ use operations_serve::door::http::{About, OperationDescriptor, Routed, Routes, s
 use operations_serve::embedded::Embedded;
 use operations_serve::failure::{Outcome, outcome_among};
 use operations_serve::identity::Caller;
-use operations_serve::listener::Listener;
+use operations_serve::listener::{self, Listener};
 use operations_serve::{JsBridge, Options, Service};
 use tokio::runtime::Handle;
 
@@ -153,6 +153,23 @@ impl RegistryServer {
                 Ok(opened.get_or_init(|| listener).url())
             },
             |_, url| Ok(url),
+        )
+    }
+
+    /// What `listen` would warn of. A name that cannot be looked up is an error of `listen`.
+    #[napi(catch_unwind)]
+    pub fn listener_warnings<'env>(
+        &self,
+        env: &'env Env,
+        host: String,
+        port: u32,
+    ) -> napi::Result<PromiseRaw<'env, Vec<String>>> {
+        let service = self.service.clone();
+        let port = u16::try_from(port).unwrap_or_default();
+        self.bridge.spawn(
+            env,
+            async move { Ok(listener::warnings(&service, &host, port).await) },
+            |_, warnings| Ok(warnings),
         )
     }
 

@@ -196,7 +196,7 @@ describe("serve", { concurrency: true }, () => {
 
   it("serve --check warns of a listener that is open to the network, or refuses its own address", async (t) => {
     const open = /Warning: Everyone who can reach \S+ may call every open operation/;
-    const refusing = /Warning: The server would listen on \S+, but allowedHosts refuses/;
+    const refusing = /Warning: The server listens on \S+, but allowedHosts refuses/;
     const tokens = { [ADA]: { id: "ada", scopes: [] } };
     for (const [config, isOpen, isRefusing] of [
       [{}, false, false],

@@ -89,6 +89,42 @@ describe("processes", { concurrency: true }, () => {
       });
     }
 
+    /** A server with a daemon, whose parent is gone before anything could look for it. */
+    async function withDaemon(t, start) {
+      const starts = startsFile(t);
+      const started = await start(stdio(["daemon"], { env: { STARTS_FILE: starts.path }, reconnect: false }));
+      const [pid] = await until(
+        () => starts.pids("daemon").length > 0 && starts.pids("daemon"),
+        "the daemon",
+      );
+      return { ...started, pid };
+    }
+
+    it("no daemon of a server is alive after closing it", { skip: onlyLinux }, async (t) => {
+      const { wrapper, pid } = await withDaemon(t, (config) => connected(t, config));
+      assert.ok(isAlive(pid));
+      await closeMCPClient(wrapper);
+      assert.equal(isAlive(pid), false, `process ${pid}`);
+    });
+
+    it("no daemon of a server is alive after the server crashed", { skip: onlyLinux }, async (t) => {
+      const { call, pid } = await withDaemon(t, (config) => connected(t, config));
+      await failure(call("die"));
+      await untilDead([pid]);
+    });
+
+    it("no daemon of a server is alive after SIGKILL of the host", { skip: onlyLinux }, async (t) => {
+      const { host, pid } = await withDaemon(t, async (config) => {
+        const program = `await createMCPClient("s", config); console.log("ready"); setInterval(() => {}, 1 << 30);`;
+        const host = startHost(t, config, program);
+        assert.equal(await host.line(), "ready");
+        return { host };
+      });
+      host.kill("SIGKILL");
+      await host.ended;
+      await untilDead([pid]);
+    });
+
     it("a server that shuts down on request is not killed when it is closed", async (t) => {
       const { starts, config } = family(t);
       const { wrapper } = await connected(t, config);

@@ -10,7 +10,8 @@ import { temporaryFolder, until } from "./support/processes.mjs";
 import { connected, failure, stdio } from "./support/servers.mjs";
 
 describe("the environment of a child", { skip: notOn("win32") }, () => {
-  const SAFE = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
+  // The last is ours: what has it ends with the server.
+  const SAFE = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "ALKDEV_OPERATIONS_SERVER"];
 
   it("the environment of a child is a safe part of ours, and `env`", async (t) => {
     process.env.OPERATIONS_TEST_SECRET = "hush";

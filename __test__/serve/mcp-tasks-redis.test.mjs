@@ -119,6 +119,27 @@ describe("tasks in Redis", { skip: missingBroker("redis-server") }, () => {
     assert.deepEqual(done.result.structuredContent, { done: true });
   });
 
+  it("a task that runs while Redis loses its data has its result stored, and its caller finds it", async () => {
+    const redis = await redisServer();
+    const go = deferred();
+    const work = job("work", async () => {
+      await go.promise;
+      return { done: true };
+    });
+    const served = await mcp([work], { redis: { url: redis.url }, poll: 50 });
+    const { result: made } = await call(served.url, "x_work");
+    await redis.kill();
+    await redis.start();
+    assert.equal((await get(served.url, made.taskId)).status, "working");
+    go.resolve();
+    const done = await until(served.url, made.taskId, isOver);
+    assert.deepEqual(done.result.structuredContent, { done: true });
+    const other = await taskServer(redis.url);
+    assert.equal(await get(other.url, made.taskId), undefined, "of a server with another name");
+    const same = await mcp([work], { redis: { url: redis.url }, poll: 50 });
+    assert.equal((await get(same.url, made.taskId)).status, "completed");
+  });
+
   it("tasks fail with an error if the Redis address never answers", async () => {
     const sockets = new Set();
     const silent = createServer((socket) => sockets.add(socket)).listen(0, "127.0.0.1");

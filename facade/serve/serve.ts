@@ -31,7 +31,7 @@ import { failureOf, type Identify, type IdentityRequest, identified } from "./id
 import { type ClaimsRequest, mapClaims } from "./jwt.js";
 import { mcpDoors, viewsOf } from "./mcp-door.js";
 import { checkedServe, nativeOptions, type ServeOptions } from "./options.js";
-import type { RequestContexts } from "./request-contexts.js";
+import { RequestContexts, type ServedCallRequest } from "./request-contexts.js";
 import { type DoorTools, hostSpec, searchTools } from "./search-tools.js";
 
 /** @deprecated Use `CloseOptions` of `@alkdev/operations`. */
@@ -87,15 +87,14 @@ export interface Served {
 
 const log = logger("serve");
 
-/** A call, as the native side hands it over. */
-type CallRequest = CallRequestedEvent & { client?: Offers; via?: Via };
+type CallRequest = ServedCallRequest & { client?: Offers; via?: Via };
 
 /** Its other requests and notifications. */
 type OtherRequest =
   | { identify: IdentityRequest }
   | { mapClaims: ClaimsRequest }
   | { describe: true | "http" | "hub"; known?: number }
-  | { authorize: CallRequestedEvent }
+  | { authorize: ServedCallRequest }
   | { sources: true }
   | { approvals: ApprovalsRequest }
   | { joined: SpokeNews }
@@ -132,6 +131,17 @@ export async function serve(registry: OperationRegistry, options: ServeOptions):
   }
 }
 
+/** What `serve` would warn of at its start. */
+export async function listenerWarnings(
+  registry: OperationRegistry,
+  options: ServeOptions,
+): Promise<string[]> {
+  const checked = checkedServe(options);
+  const service = new RegistryService(registry, checked);
+  const { host = "127.0.0.1", port = 0 } = checked;
+  return keepAliveDuring(service.native.listenerWarnings(host, port)).finally(() => service.close(0));
+}
+
 /** Workers of `node:cluster` cannot share a port of native code: Node shares those that its own servers open. */
 async function sharedPortHint(error: unknown): Promise<unknown> {
   if (!(error instanceof CallError) || Object(error.details).reason !== "address-in-use") return error;
@@ -152,7 +162,7 @@ export class RegistryService implements Receiver {
   readonly #unwatch: () => void;
   readonly #identify: Identify | undefined;
   readonly #jwt: ServeOptions["jwt"];
-  readonly #contexts: RequestContexts | undefined;
+  readonly #contexts: RequestContexts;
   /** `undefined` if the door is closed. */
   readonly hub: Hub | undefined;
   /** With `catalogue: "search"` or `code`: the tools of the MCP door. */
@@ -163,7 +173,7 @@ export class RegistryService implements Receiver {
   readonly #toolAnswers: Answers | undefined;
 
   constructor(registry: OperationRegistry, options: ServeOptions, contexts?: RequestContexts) {
-    this.#contexts = contexts;
+    this.#contexts = contexts ?? new RequestContexts();
     this.#registry = registry;
     this.#identify = options.identify;
     this.#jwt = options.jwt;
@@ -204,7 +214,7 @@ export class RegistryService implements Receiver {
     const { client, operationId, via } = request;
     const isTool = this.#tools?.registry.entry(operationId) !== undefined;
     const answers = (isTool && this.#toolAnswers) || this.#answers;
-    this.#inContext(request, () =>
+    this.#contexts.run(request, () =>
       answers.requested(
         restored(request, mayHoldBytes),
         client === undefined ? undefined : new ServedClientChannel(this.native, id, client),
@@ -215,21 +225,16 @@ export class RegistryService implements Receiver {
 
   #requestedOther(id: string, request: OtherRequest, mayHoldBytes: boolean): void {
     if ("identify" in request) {
-      this.#inContext(request.identify, (context) => {
-        // What `identify` enters is for the call, too.
-        const work = async () => {
-          const text = await identified(this.#identify as Identify, request.identify);
-          this.#contexts?.replace(context);
-          return text;
-        };
-        void this.#answer(id, work(), failureOf);
-      });
+      this.#contexts.run(
+        request.identify,
+        () => void this.#answer(id, this.#identified(id, request.identify), failureOf),
+      );
     } else if ("mapClaims" in request) {
       void this.#answer(id, mapClaims(this.#jwt, request.mapClaims), (error) => failureOf(error, "claims"));
     } else if ("describe" in request) {
       this.native.sendEvent(id, this.#describe(request.describe, request.known));
     } else if ("authorize" in request) {
-      this.#inContext(request.authorize, () => {
+      this.#contexts.run(request.authorize, () => {
         void this.#answer(id, this.#authorize(restored(request.authorize, mayHoldBytes)), mapError);
       });
     } else if ("sources" in request) {
@@ -247,9 +252,17 @@ export class RegistryService implements Receiver {
     }
   }
 
-  #inContext(request: CallRequestedEvent | IdentityRequest, work: (context?: string) => void): void {
-    if (this.#contexts === undefined) work();
-    else this.#contexts.run(request, work);
+  /** Calls `identify`. What it enters is for the calls of the request, too. */
+  async #identified(id: string, request: IdentityRequest): Promise<string> {
+    this.#contexts.begin(id);
+    try {
+      const text = await identified(this.#identify as Identify, request);
+      this.#contexts.replace(id);
+      return text;
+    } catch (error) {
+      this.#contexts.end(id);
+      throw error;
+    }
   }
 
   /** Access is decided before a call is stored for later. */
@@ -292,6 +305,7 @@ export class RegistryService implements Receiver {
   }
 
   aborted(requestId: string): void {
+    this.#contexts.end(requestId);
     this.#answers.aborted(requestId);
     this.#toolAnswers?.aborted(requestId);
   }

@@ -18,6 +18,7 @@ const has = (trait) => traits.has(trait);
 
 trace("server", process.pid);
 if (has("family")) startFamily();
+if (has("daemon")) startDaemon();
 if (has("stubborn")) for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"]) process.on(signal, () => {});
 if (has("stubborn") || has("ignores-end")) setInterval(() => {}, 1 << 30);
 if (has("talks-on-stderr")) process.stderr.write(`${"blah ".repeat(40_000)}the last word\n`);
@@ -91,6 +92,13 @@ function writeGarbage() {
 function writeLongLine() {
   const piece = Buffer.alloc(1_000_000, "x");
   for (let i = 0; i < 100; i++) writeSync(1, piece);
+}
+
+/** A daemon: its parent ends at once, in a session of its own. */
+function startDaemon() {
+  const idle = `for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => {}); setInterval(() => {}, 1 << 30);`;
+  const line = `"$0" -e '${idle}' </dev/null >/dev/null 2>&1 & echo "daemon $!" >> "$STARTS_FILE"`;
+  spawn("/bin/sh", ["-c", line, process.execPath], { stdio: "ignore", detached: true });
 }
 
 /** A child that has a child of its own, as `npx` and shell scripts do. Neither reads its input. */

@@ -507,6 +507,9 @@ impl NewCall {
         };
         add("input", self.input.as_deref());
         add("identity", self.caller.text.as_deref());
+        let identified_by = self.caller.identified_by.as_ref();
+        let identified_by = identified_by.map(|request| format!("\"{}\"", request.id()));
+        add("identifiedBy", identified_by.as_deref());
         let parent = self.parent_request_id.as_deref().map(|parent| {
             let mut text = String::new();
             push_string(&mut text, parent);

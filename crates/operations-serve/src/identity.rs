@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::js_bridge::{Expect, JsBridge};
+use crate::js_bridge::{Expect, JsBridge, Responses};
 use cache::IdentityCache;
 use jwt::Jwt;
 pub use jwt::{ClaimNames, JwtOptions};
@@ -48,6 +48,9 @@ pub struct Caller {
     pub until: Option<f64>,
     /// When the token expires and streams end, in Unix milliseconds.
     pub expires: Option<f64>,
+    /// The request to `identify`, in whose async context JavaScript runs what it does for this caller. JavaScript keeps the
+    /// context until this is dropped.
+    pub identified_by: Option<Arc<Responses>>,
 }
 
 impl Caller {
@@ -77,8 +80,7 @@ impl Caller {
         Ok(Self {
             identity: Some(identity),
             text: Some(text.to_owned()),
-            until: None,
-            expires: None,
+            ..Self::default()
         })
     }
 }
@@ -211,7 +213,9 @@ async fn ask(
     deadline: f64,
 ) -> Result<Arc<Caller>, Unknown> {
     let id: Arc<str> = Uuid::new_v4().to_string().into();
-    let answer = answer_of_js(js, &id, "identify", deadline, || question(head)).await?;
+    let responses = js.request(&id, "identify", Expect::Many, None, |_| question(head));
+    let mut responses = responses.map_err(failed)?;
+    let answer = in_time(deadline, responses.one()).await?;
     let identified: Identified = serde_json::from_str(&answer)
         .map_err(|error| Unknown::Failed(CallError::new(Code::UnknownError, error.to_string())))?;
     let mut caller = match &identified.identity {
@@ -222,6 +226,8 @@ async fn ask(
     // What is not kept is asked for at each request. A connection to the hub has only one: it is checked once a minute.
     let max_age = identified.max_age.filter(|max_age| *max_age > 0.0);
     caller.until = identified.max_age.map(|_| now + max_age.unwrap_or(MINUTE));
+    // What is kept is for other requests, too: they do not get what this one has entered.
+    caller.identified_by = max_age.is_none().then(|| Arc::new(responses));
     let caller = Arc::new(caller);
     if let Some(until) = caller.until.filter(|_| max_age.is_some()) {
         let mut cache = locked(cache);
@@ -238,17 +244,15 @@ async fn answer_of_js(
     deadline: f64,
     question: impl FnOnce() -> String,
 ) -> Result<String, Unknown> {
-    let failed = |error: CallError| {
-        if error.is(Code::AccessDenied) {
-            Unknown::Invalid(error)
-        } else {
-            Unknown::Failed(error)
-        }
-    };
-    let answers = js
-        .request(id, about, Expect::One, None, |_| question())
-        .map_err(failed)?;
-    let answer = timeout(clock::until(deadline), answers.first()).await;
+    let responses = js.request(id, about, Expect::One, None, |_| question());
+    in_time(deadline, responses.map_err(failed)?.first()).await
+}
+
+async fn in_time(
+    deadline: f64,
+    answer: impl Future<Output = Result<String, CallError>>,
+) -> Result<String, Unknown> {
+    let answer = timeout(clock::until(deadline), answer).await;
     answer
         .map_err(|_| {
             let message = "Identifying the caller took too long";
@@ -257,6 +261,14 @@ async fn answer_of_js(
             )
         })?
         .map_err(failed)
+}
+
+fn failed(error: CallError) -> Unknown {
+    if error.is(Code::AccessDenied) {
+        Unknown::Invalid(error)
+    } else {
+        Unknown::Failed(error)
+    }
 }
 
 /// What JavaScript is asked, as JSON.

@@ -416,12 +416,27 @@ pub struct Responses {
 }
 
 impl Responses {
+    /// The id of the request.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
     /// The first response.
     ///
     /// # Errors
     ///
     /// When JavaScript failed, or ended without a response.
     pub async fn first(mut self) -> Result<String, CallError> {
+        self.one().await
+    }
+
+    /// The next response, where the request stays open after it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Responses::first`].
+    pub async fn one(&mut self) -> Result<String, CallError> {
         match self.next().await {
             Some(response) => response,
             None => Err(without_response(&self.about)),

@@ -138,6 +138,15 @@ impl Drop for Listener {
 }
 
 /// Listens on the first address of the host that can be had.
+/// What [`Listener::open`] would warn of; nothing where the name cannot be looked up.
+pub async fn warnings(service: &Service, host: &str, port: u16) -> Vec<String> {
+    let address = lookup_host((host, port)).await.ok();
+    let address = address.and_then(|mut addresses| addresses.next());
+    address.map_or_else(Vec::new, |address| {
+        service.shared().listener_warnings(address)
+    })
+}
+
 async fn bind(host: &str, port: u16) -> io::Result<TcpListener> {
     let mut outcome = Err(io::ErrorKind::AddrNotAvailable.into());
     for address in lookup_host((host, port)).await? {

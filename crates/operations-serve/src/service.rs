@@ -485,18 +485,22 @@ impl Shared {
     #[must_use]
     pub fn listener_warnings(&self, address: SocketAddr) -> Vec<String> {
         let mut warnings = Vec::new();
+        let shown = match address.port() {
+            0 => address.ip().to_string(),
+            _ => address.to_string(),
+        };
         if !address.ip().is_loopback()
             && !self.identities.is_configured()
             && !self.options.identity.anonymous
         {
             warnings.push(format!(
-                "Everyone who can reach {address} may call every open operation: nothing says who callers are. Set tokens, \
+                "Everyone who can reach {shown} may call every open operation: nothing says who callers are. Set tokens, \
                  jwt or identify, or anonymous: true if this is intended"
             ));
         }
         if !self.allowed.allows_address(address) {
             warnings.push(format!(
-                "The server listens on {address}, but allowedHosts refuses requests for this address with 403. Set \
+                "The server listens on {shown}, but allowedHosts refuses requests for this address with 403. Set \
                  allowedHosts to the names and addresses that clients use"
             ));
         }

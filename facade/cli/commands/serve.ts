@@ -5,7 +5,7 @@ import { mapError } from "../../errors.js";
 import { counted } from "../../interop/text.js";
 import { mcpDoors, viewsOf } from "../../serve/mcp-door.js";
 import { DOOR_PATHS, type ServeOptions } from "../../serve/options.js";
-import { serve } from "../../serve/serve.js";
+import { listenerWarnings, serve } from "../../serve/serve.js";
 import { serveStdio } from "../../serve/stdio.js";
 import { VERSION } from "../../version.js";
 import type { HubConfig } from "../config/hub.js";
@@ -59,49 +59,20 @@ async function check(config: HubConfig, options: ServeOptions, at: Workplace): P
   for (const [name, path] of Object.entries(options.tls ?? {})) {
     if (!existsSync(path)) throw configError(`${file}: tls.${name}: there is no file ${path}`);
   }
-  await withSources(at, config, async (local) => refuseProblems(local, file), isLocalDocument);
-  for (const warning of listenerWarnings(options)) terminal.note(`Warning: ${warning}`);
+  await withSources(
+    at,
+    config,
+    async (local) => {
+      refuseProblems(local, file);
+      const warnings = await listenerWarnings(local.registry, options);
+      for (const warning of warnings) terminal.note(`Warning: ${warning}`);
+    },
+    isLocalDocument,
+  );
   const names = sources.map(({ name }) => name);
   if (terminal.isJson) await terminal.printJson({ file, sources: names });
   else await terminal.print(`${file} is right: ${counted(names.length, "source")} (${names.join(", ")})`);
   return EXIT.OK;
-}
-
-/** What a server would warn of at its start (`listener_warnings` in `crates/operations-serve/src/service.rs`). */
-function listenerWarnings({
-  host = "127.0.0.1",
-  port = 0,
-  tokens,
-  jwt,
-  anonymous,
-  allowedHosts,
-}: ServeOptions): string[] {
-  const isLocal = isLoopback(host);
-  const name = host.includes(":") ? `[${host}]` : host;
-  const names = ["*", name, `${name}:${port}`];
-  const isAllowed = (allowedHosts ?? (isLocal ? ["*"] : [])).some((allowed) =>
-    ["0.0.0.0", "::"].includes(host)
-      ? !isLoopback(allowed.replace(/:\d+$/, ""))
-      : names.includes(allowed.toLowerCase()) ||
-        (allowed.startsWith("*.") && host.endsWith(allowed.slice(1))),
-  );
-  return [
-    ...(!isLocal && tokens === undefined && jwt === undefined && anonymous !== true
-      ? [
-          `Everyone who can reach ${name} may call every open operation: nothing says who callers are. Set tokens or jwt, or anonymous: true if this is intended`,
-        ]
-      : []),
-    ...(isAllowed
-      ? []
-      : [
-          `The server would listen on ${name}, but allowedHosts refuses requests for this address with 403. Set allowedHosts to the names and addresses that clients use`,
-        ]),
-  ];
-}
-
-/** Whether a name or an address means the machine itself. */
-function isLoopback(name: string): boolean {
-  return /^(127(\.\d+){3}|\[?::1\]?|(.+\.)?localhost)$/i.test(name);
 }
 
 function isLocalDocument(source: Source): boolean {

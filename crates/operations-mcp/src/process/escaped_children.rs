@@ -1,5 +1,5 @@
 //! What a server has started and what then left its group, by `setsid` for instance. Linux shows the parent of each process, so these
-//! are looked for there; on other systems they are not found.
+//! are looked for there, and by a variable of their environment, which they inherit; on other systems they are not found.
 
 use std::fs;
 
@@ -8,6 +8,9 @@ use nix::unistd::Pid;
 
 /// A server with more descendants than this is not scanned any further.
 const MOST: usize = 10_000;
+
+/// The variable that marks what a server has started. The watchdog knows its value too.
+const MARK: &str = "ALKDEV_OPERATIONS_SERVER";
 
 /// A process. Its number alone could be given to another one later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,9 +72,43 @@ impl About {
 #[derive(Debug, Default)]
 pub(super) struct EscapedChildren {
     left: Vec<Member>,
+    mark: Option<String>,
 }
 
 impl EscapedChildren {
+    /// Of a server with this watchdog.
+    pub(super) fn new(watchdog: Option<i32>) -> Self {
+        let watchdog = watchdog.filter(|_| cfg!(target_os = "linux"));
+        let mark = watchdog.map(|pid| format!("{pid}-{}.", Member::of(pid).started));
+        Self {
+            left: Vec::new(),
+            mark,
+        }
+    }
+
+    /// The variable for the environment of the server.
+    pub(super) fn mark(&self) -> Option<(&'static str, &str)> {
+        Some((MARK, self.mark.as_deref()?))
+    }
+
+    /// Looks at every process for the mark: one that has left the group and has lost its parent is no descendant any more. Returns those that
+    /// are new.
+    pub(super) fn scan_marked(&mut self, group: i32) -> Vec<Member> {
+        let (Some((name, value)), Ok(processes)) = (self.mark(), fs::read_dir("/proc")) else {
+            return Vec::new();
+        };
+        let mark = format!("{name}={value}");
+        let pids: Vec<i32> = processes
+            .filter_map(|process| process.ok()?.file_name().to_str()?.parse().ok())
+            .filter(|pid| has_variable(*pid, mark.as_bytes()))
+            .collect();
+        let mut found = Vec::new();
+        for pid in pids {
+            self.add(pid, group, &mut found);
+        }
+        found
+    }
+
     /// Looks for descendants of a server that are outside of its group. Returns those that are new.
     pub(super) fn scan(&mut self, server: Option<i32>, group: i32) -> Vec<Member> {
         if !cfg!(target_os = "linux") {
@@ -88,19 +125,24 @@ impl EscapedChildren {
                 break;
             }
             next.extend(children(pid));
-            let Some(about) = About::read(pid) else {
-                continue;
-            };
-            let member = Member {
-                pid,
-                started: about.started,
-            };
-            if about.group != group && !about.is_over && !self.left.contains(&member) {
-                self.left.push(member);
-                found.push(member);
-            }
+            self.add(pid, group, &mut found);
         }
         found
+    }
+
+    /// Adds a process that is alive outside of the group, unless it is known.
+    fn add(&mut self, pid: i32, group: i32, found: &mut Vec<Member>) {
+        let Some(about) = About::read(pid) else {
+            return;
+        };
+        let member = Member {
+            pid,
+            started: about.started,
+        };
+        if about.group != group && !about.is_over && !self.left.contains(&member) {
+            self.left.push(member);
+            found.push(member);
+        }
     }
 
     pub(super) fn signal(&self, signal: Signal) {
@@ -130,6 +172,14 @@ fn children(pid: i32) -> Vec<i32> {
                 .collect::<Vec<_>>()
         })
         .collect()
+}
+
+/// Whether a process was started with this variable. That of other users cannot be read.
+fn has_variable(pid: i32, variable: &[u8]) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    environment
+        .split(|byte| *byte == 0)
+        .any(|each| each == variable)
 }
 
 #[cfg(test)]

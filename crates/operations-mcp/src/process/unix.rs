@@ -8,7 +8,8 @@
 //! the *thread* that started the child ends.
 //!
 //! A process can leave its group. The server itself is always ended by its own number too; what it started is looked for
-//! ([`super::escaped_children`]), and the watchdog gets all that was found.
+//! ([`super::escaped_children`]), and the watchdog gets all that was found. At the end, both look for a variable of the
+//! environment, by which daemons are found that have lost their parent at once.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -37,8 +38,10 @@ left=
 while read -r one; do left="$left $one"; done
 started() { read -r stat < "/proc/$1/stat" && set -- ${stat##*) } && echo "${20}"; }
 children() { for child in $(cat "/proc/$1"/task/*/children); do echo "$child:$(started "$child")"; children "$child"; done; }
+marked() { for one in $(grep -Fls "ALKDEV_OPERATIONS_SERVER=$$-$(started $$)." /proc/[0-9]*/environ); do one="${one%/environ}"; one="${one#/proc/}"; echo "$one:$(started "$one")"; done; }
 reach() { for one in $left; do [ "${one#*:}" = "$(started "${one%:*}")" ] && kill "-$1" "${one%:*}"; done; }
 for one in $left; do left="$left $(children "${one%:*}")"; done
+left="$left $(marked)"
 kill -TERM 0; reach TERM; sleep 0.3; reach KILL; kill -KILL 0"#;
 const NAME: &str = "alkdev-operations-watchdog";
 const REAPER: &str = "operations-reap";
@@ -127,6 +130,8 @@ impl Tree {
         let leader = watchdog.as_ref().and_then(Child::id).and_then(group_id);
         // Without a watchdog the server leads a group of its own.
         command.process_group(leader.map_or(0, Pid::as_raw));
+        let escaped = EscapedChildren::new(leader.map(Pid::as_raw));
+        command.envs(escaped.mark());
         let child = command.spawn()?;
         let id = leader
             .or_else(|| child.id().and_then(group_id))
@@ -143,7 +148,7 @@ impl Tree {
         Ok(Self {
             child: Some(child),
             group,
-            escaped: EscapedChildren::default(),
+            escaped,
         })
     }
 
@@ -162,6 +167,9 @@ impl Tree {
 
     fn signal(&mut self, signal: Signal) {
         self.scan();
+        for member in self.escaped.scan_marked(self.group.id.as_raw()) {
+            self.group.report(member);
+        }
         self.group.signal(signal);
         if let Some(server) = self.server() {
             let _ = kill(server, signal);

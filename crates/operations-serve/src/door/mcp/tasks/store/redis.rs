@@ -21,7 +21,7 @@ use operations_redis::{Answer, Options, RedisCommands};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-use super::{Backend, Limits, NoRoom, Record, Saved};
+use super::{Backend, Limits, NoRoom, Record, Saved, Status};
 use crate::door::mcp::tasks::Secret;
 
 /// How long a process is believed to be there after it has said so.
@@ -66,7 +66,8 @@ return 1
 const END: &str = "
 local known = redis.call('GET', KEYS[4])
 if known == ARGV[3] then return 1 end
-if not known or cjson.decode(known).status ~= 'working' then return 0 end
+if not known then return 3 end
+if cjson.decode(known).status ~= 'working' then return 0 end
 local time = redis.call('PTTL', KEYS[4])
 if time < 1 then return 0 end
 if ARGV[4] == '1' then
@@ -82,6 +83,9 @@ end
 redis.call('SET', KEYS[4], ARGV[3], 'PX', time)
 return 1
 ";
+
+/// What [`END`] returns if the record is not there.
+const GONE: i64 = 3;
 
 /// Keys: then the tasks of the caller, the record. Arguments: then the id.
 const REMOVE: &str = "
@@ -210,7 +214,7 @@ impl Backend for Redis {
             let arguments = [
                 &record.id.to_string(),
                 &whole(record.until()),
-                &whole(record.keep),
+                &whole(record.until() - clock::now()),
                 &written(record)?,
                 &self.limits.tasks.to_string(),
                 &self.limits.of_one.to_string(),
@@ -265,8 +269,22 @@ impl Backend for Redis {
             let room = self.limits.bytes.to_string();
             let has_result = if result.is_some() { "1" } else { "0" };
             let arguments = [&id, &written, has_result, result.unwrap_or_default(), &room];
-            Ok(match self.run(END, &keys, &arguments).await? {
-                0 => Saved::Over,
+            let mut saved = self.run(END, &keys, &arguments).await?;
+            let is_due = record.owner == self.instance && record.until() > clock::now();
+            if saved == GONE && is_due {
+                // A Redis that came back without its data. The client knows the id: the task is added again.
+                let working = Record {
+                    status: Status::Working,
+                    ..record.clone()
+                };
+                match self.add(&working).await {
+                    Ok(()) => saved = self.run(END, &keys, &arguments).await?,
+                    Err(NoRoom::Full) => return Ok(Saved::Over),
+                    Err(NoRoom::Broken(error)) => return Err(error),
+                }
+            }
+            Ok(match saved {
+                0 | GONE => Saved::Over,
                 1 => Saved::Yes,
                 _ => Saved::NoRoom,
             })
