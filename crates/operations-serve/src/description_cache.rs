@@ -137,11 +137,14 @@ impl<T: FromDescription> Cached<T> {
     }
 }
 
+/// The version of an answer, and what it describes.
+type Read<I> = (u64, Vec<Arc<I>>);
+
 /// Reads an answer of JavaScript, with what it described before.
 fn read<T: FromDescription>(
     text: &str,
     before: &[Arc<T::Item>],
-) -> Result<(u64, Vec<Arc<T::Item>>), CallError> {
+) -> Result<Read<T::Item>, CallError> {
     let unreadable = |error: serde_json::Error| {
         CallError::unknown(format!("The list of operations cannot be read: {error}"))
     };
