@@ -15,9 +15,15 @@ use operations_schema::Program;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::time::sleep;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::operation::Operation;
 use crate::registry::{Collisions, Origin, Registry, compiled};
+
+/// Calls that a program works on for others at a time.
+pub(crate) const CONCURRENCY: usize = 256;
+/// How long calls that are running may take when a connection is closed.
+pub(crate) const DRAIN: Duration = Duration::from_secs(10);
 
 /// Which operations of another program are taken over, and as what.
 ///
@@ -164,25 +170,32 @@ fn is_description(given: &Value) -> bool {
         .is_some_and(|shape| shape.check_json(Some(&document)).is_ok_and(|passes| passes))
 }
 
-/// Another program, whose operations can be imported.
+/// The program, or programs, at the other end of a connection.
 pub(crate) trait Remote: Send + Sync {
     /// What it is called in messages.
-    fn name(&self) -> &str;
+    fn name(&self) -> &'static str;
     /// Descriptions of what it serves.
     fn discover(&self, import: Import) -> BoxFuture<'static, Result<Vec<Value>, CallError>>;
     /// Calls one of its operations.
     fn handler(&self, operation_id: &str) -> Arc<dyn Handler>;
+    /// Offers it the operations of a registry, but for those that were imported over this connection. Returns their ids there.
+    fn offer(
+        &self,
+        registry: &Registry,
+        connection: u64,
+    ) -> BoxFuture<'static, Result<Vec<String>, CallError>>;
 }
 
-/// What was imported over one connection.
-pub(crate) struct Imports {
+/// What was imported over one connection, and what is served over it.
+pub(crate) struct Exchange {
     remote: Box<dyn Remote>,
     /// All imports over the connection have its number.
-    pub(crate) source: Origin,
+    connection: u64,
     followed: Mutex<Vec<Followed>>,
+    serving: Mutex<Option<AbortOnDropHandle<()>>>,
     /// The other side may serve something else now.
-    pub(crate) changed: Notify,
-    pub(crate) logger: Logger,
+    changed: Notify,
+    logger: Logger,
 }
 
 #[derive(Clone)]
@@ -192,15 +205,44 @@ struct Followed {
     source: Origin,
 }
 
-impl Imports {
+impl Exchange {
     pub(crate) fn new(remote: impl Remote + 'static, logger: Logger) -> Arc<Self> {
         Arc::new(Self {
             remote: Box::new(remote),
-            source: Origin::new(None),
+            connection: Origin::new(None).connection,
             followed: Mutex::default(),
+            serving: Mutex::default(),
             changed: Notify::new(),
             logger,
         })
+    }
+
+    /// Offers the operations of a registry, now and whenever they change.
+    pub(crate) async fn serve(
+        self: &Arc<Self>,
+        registry: &Registry,
+    ) -> Result<Vec<String>, CallError> {
+        let mut revision = registry.core.revision();
+        let ids = self.remote.offer(registry, self.connection).await?;
+        let (shared, registry) = (Arc::downgrade(self), registry.clone());
+        let following = tokio::spawn(async move {
+            while revision.changed().await.is_ok() {
+                let Some(shared) = shared.upgrade() else {
+                    return;
+                };
+                if let Err(error) = shared.remote.offer(&registry, shared.connection).await {
+                    let message = format!("Operations that have changed are not served: {error}");
+                    shared.logger.log(Level::Error, "call", message, []);
+                }
+            }
+        });
+        *locked(&self.serving) = Some(AbortOnDropHandle::new(following));
+        Ok(ids)
+    }
+
+    /// The other side may serve something else now.
+    pub(crate) fn changed(&self) {
+        self.changed.notify_one();
     }
 
     /// Registers operations of the other side, and follows it from then on.
@@ -212,7 +254,7 @@ impl Imports {
         let followed = Followed {
             registry: registry.clone(),
             import,
-            source: Origin::new(Some(self.source.connection)),
+            source: Origin::new(Some(self.connection)),
         };
         let ids = self.update(&followed, Collisions::Refuse).await?;
         locked(&self.followed).push(followed);
@@ -233,7 +275,12 @@ impl Imports {
     }
 
     /// Repeats imports when the other side has changed, and every so often.
-    pub(crate) async fn follow(&self, every: Duration) {
+    pub(crate) fn follow(self: &Arc<Self>, every: Duration) -> AbortOnDropHandle<()> {
+        let shared = Arc::clone(self);
+        AbortOnDropHandle::new(tokio::spawn(async move { shared.follow_on(every).await }))
+    }
+
+    async fn follow_on(&self, every: Duration) {
         loop {
             tokio::select! {
                 () = self.changed.notified() => {}
@@ -251,8 +298,14 @@ impl Imports {
         }
     }
 
+    /// Nothing is served any more.
+    pub(crate) fn withdraw(&self) {
+        locked(&self.serving).take();
+    }
+
     /// Removes what was imported.
     pub(crate) fn end(&self) {
+        self.withdraw();
         for followed in locked(&self.followed).drain(..) {
             let Followed {
                 registry, source, ..

@@ -8,7 +8,7 @@
         feature = "serve",
         feature = "websocket"
     )),
-    allow(dead_code, reason = "what only some features need")
+    allow(dead_code, unreachable_pub, reason = "what only some features need")
 )]
 
 mod call;

@@ -14,7 +14,7 @@ use operations_core::error::CallError;
 use operations_core::json::Document;
 use operations_core::listed::Listed;
 use operations_core::lock::locked;
-use operations_core::log::{Level, Logger};
+use operations_core::log::Logger;
 use operations_core::mailbox::Kind;
 use operations_core::registry::{Context, Handler, Outcome, Produced};
 use operations_nats::connection::{Listing, Requester};
@@ -27,14 +27,10 @@ use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
 use crate::call::not_here;
-use crate::imported::{Import, Imports, Remote};
+use crate::imported::{CONCURRENCY, DRAIN, Exchange, Import, Remote};
 use crate::inbox::Inbox;
 use crate::registry::Registry;
 
-/// Calls that a program works on for others at a time.
-const CONCURRENCY: usize = 256;
-/// How long calls that are running may take when a connection is closed.
-const DRAIN: Duration = Duration::from_secs(10);
 /// How often imports are repeated: nobody says that a worker has disappeared.
 const REPEAT: Duration = Duration::from_secs(10);
 /// How long workers may take to say what they serve; and where one that was there says nothing.
@@ -175,20 +171,17 @@ impl ConnectNats {
             caller: Arc::clone(&caller),
             known: Arc::default(),
         };
-        let imports = Imports::new(remote, self.logger);
-        let (followed, changed) = (Arc::clone(&imports), Arc::clone(&imports));
-        let following = tokio::spawn(async move { followed.follow(REPEAT).await });
-        let reader = Arc::clone(&caller);
+        let exchange = Exchange::new(remote, self.logger);
+        let (reader, changed) = (Arc::clone(&caller), Arc::clone(&exchange));
         let reading = inbox.read(move |kind, id, json| match kind {
-            Kind::Changed => changed.changed.notify_one(),
+            Kind::Changed => changed.changed(),
             Kind::Asked => reader.refuse(id, json),
             _ => reader.answered(kind, id, json),
         });
         Ok(NatsConnection {
-            caller,
-            imports,
-            serving: Mutex::default(),
-            _tasks: [reading, AbortOnDropHandle::new(following)],
+            connection: Arc::clone(&caller.connection),
+            _tasks: [reading, exchange.follow(REPEAT)],
+            exchange,
         })
     }
 }
@@ -205,9 +198,8 @@ impl IntoFuture for ConnectNats {
 /// A connection to NATS, which is made again whenever it is lost. [`connect_nats`] has an example.
 #[must_use = "it ends when this is dropped"]
 pub struct NatsConnection {
-    caller: Arc<Caller>,
-    imports: Arc<Imports>,
-    serving: Mutex<Option<AbortOnDropHandle<()>>>,
+    connection: Arc<Connection>,
+    exchange: Arc<Exchange>,
     _tasks: [AbortOnDropHandle<()>; 2],
 }
 
@@ -224,21 +216,7 @@ impl NatsConnection {
     ///
     /// When an id cannot be a subject, and when the server does not let this connection serve.
     pub async fn serve(&self, registry: &Registry) -> Result<(), CallError> {
-        let mut revision = registry.core.revision();
-        let own = self.imports.source.connection;
-        serve(&self.caller.connection, registry, own).await?;
-        let connection = Arc::clone(&self.caller.connection);
-        let (registry, logger) = (registry.clone(), self.imports.logger.clone());
-        let following = tokio::spawn(async move {
-            while revision.changed().await.is_ok() {
-                if let Err(error) = serve(&connection, &registry, own).await {
-                    let message = format!("Operations that have changed are not served: {error}");
-                    logger.log(Level::Error, "nats", message, []);
-                }
-            }
-        });
-        *locked(&self.serving) = Some(AbortOnDropHandle::new(following));
-        Ok(())
+        self.exchange.serve(registry).await.map(drop)
     }
 
     /// Registers operations of workers in a registry, and follows the workers until the connection is closed. Returns their ids.
@@ -251,36 +229,26 @@ impl NatsConnection {
         registry: &Registry,
         import: Import,
     ) -> Result<Vec<String>, CallError> {
-        self.imports.import(registry, import).await
+        self.exchange.import(registry, import).await
     }
 
     /// Whether there is a connection now, and since when, as JSON.
     #[must_use]
     pub fn status(&self) -> Value {
-        let connection = &self.caller.connection;
-        connection.act(|_, state, _| state.status.to_json())
+        self.connection.act(|_, state, _| state.status.to_json())
     }
 
     /// Ends the connection after the calls that are running, and removes what was imported.
     pub async fn close(self) {
-        locked(&self.serving).take();
-        self.caller.connection.close(DRAIN).await;
+        self.exchange.withdraw();
+        self.connection.close(DRAIN).await;
     }
 }
 
 impl Drop for NatsConnection {
     fn drop(&mut self) {
-        self.imports.end();
+        self.exchange.end();
     }
-}
-
-async fn serve(connection: &Connection, registry: &Registry, own: u64) -> Result<(), CallError> {
-    let (listed, except) = registry.listed(Some(own));
-    let listed = Listed::read(&Value::from(listed).to_string())?;
-    let (core, listing) = (Arc::clone(&registry.core), Listing { listed, except });
-    connection
-        .serve(core, CONCURRENCY, false, listing, Handle::current())
-        .await
 }
 
 /// Answers that wait for the one who called. Events are sent as they are consumed, so that not many wait.
@@ -461,8 +429,28 @@ struct NatsRemote {
 }
 
 impl Remote for NatsRemote {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "the workers"
+    }
+
+    fn offer(
+        &self,
+        registry: &Registry,
+        connection: u64,
+    ) -> BoxFuture<'static, Result<Vec<String>, CallError>> {
+        let (listed, except) = registry.listed(Some(connection));
+        let (native, core) = (
+            Arc::clone(&self.caller.connection),
+            Arc::clone(&registry.core),
+        );
+        async move {
+            let listed = Listed::read(&Value::from(listed).to_string())?;
+            let listing = Listing { listed, except };
+            let runtime = Handle::current();
+            let serving = native.serve(core, CONCURRENCY, false, listing, runtime);
+            serving.await.map(|()| Vec::new())
+        }
+        .boxed()
     }
 
     fn discover(&self, import: Import) -> BoxFuture<'static, Result<Vec<Value>, CallError>> {

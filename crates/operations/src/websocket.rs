@@ -11,9 +11,9 @@ use indexmap::IndexMap;
 use operations_core::access::Identity;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::lock::locked;
-use operations_core::log::{Level, Logger};
+use operations_core::log::Logger;
 use operations_core::mailbox::Kind;
-use operations_core::registry::Handler;
+use operations_core::registry::{self, Handler};
 use operations_serve::JsBridge;
 use operations_serve::options::Limits;
 use operations_serve::service::Shared;
@@ -24,15 +24,11 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::imported::{Import, Imports, Remote};
+use crate::imported::{CONCURRENCY, DRAIN, Exchange, Import, Remote};
 use crate::inbox::Inbox;
 use crate::registry::{Collisions, Origin, Registry};
 use crate::serve::answer;
 
-/// Calls that a program works on for others at a time.
-pub(crate) const CONCURRENCY: usize = 256;
-/// How long calls that are running may take when a connection is closed.
-pub(crate) const DRAIN: Duration = Duration::from_secs(10);
 /// How often imports are repeated although the hub has said nothing.
 const REPEAT: Duration = Duration::from_secs(60);
 
@@ -299,15 +295,19 @@ impl ConnectHub {
         let calls = Arc::new(SpokeServer::new(Arc::clone(&bridge)));
         let serving = Arc::clone(&calls) as _;
         let connection = Connection::open(options, serving, self.logger.clone(), mailbox).await?;
-        let remote = HubRemote(Arc::clone(connection.peer()));
-        let imports = Imports::new(remote, self.logger);
-        let (followed, changed) = (Arc::clone(&imports), Arc::clone(&imports));
-        let following = tokio::spawn(async move { followed.follow(REPEAT).await });
+        let connection = Arc::new(connection);
+        let remote = HubRemote {
+            connection: Arc::clone(&connection),
+            calls,
+            served: Mutex::default(),
+        };
+        let exchange = Exchange::new(remote, self.logger);
+        let changed = Arc::clone(&exchange);
         let nothing = Registry::new();
         let reading = inbox.read(move |kind, id, request| match kind {
             // It is connected again, or the hub says that it has other operations.
-            Kind::Changed => changed.changed.notify_one(),
-            Kind::Asked if id.is_empty() => changed.changed.notify_one(),
+            Kind::Changed => changed.changed(),
+            Kind::Asked if id.is_empty() => changed.changed(),
             Kind::Asked => {
                 let request = serde_json::from_str(request).unwrap_or_default();
                 answer(&nothing, &bridge, id, &request);
@@ -315,11 +315,9 @@ impl ConnectHub {
             _ => {}
         });
         Ok(HubConnection {
-            connection: Arc::new(connection),
-            calls,
-            imports,
-            serving: Mutex::default(),
-            _tasks: [reading, AbortOnDropHandle::new(following)],
+            connection,
+            _tasks: [reading, exchange.follow(REPEAT)],
+            exchange,
         })
     }
 }
@@ -337,9 +335,7 @@ impl IntoFuture for ConnectHub {
 #[must_use = "it ends when this is dropped"]
 pub struct HubConnection {
     connection: Arc<Connection>,
-    calls: Arc<SpokeServer>,
-    imports: Arc<Imports>,
-    serving: Mutex<Option<AbortOnDropHandle<()>>>,
+    exchange: Arc<Exchange>,
     _tasks: [AbortOnDropHandle<()>; 2],
 }
 
@@ -356,27 +352,7 @@ impl HubConnection {
     ///
     /// When the hub does not take them.
     pub async fn serve(&self, registry: &Registry) -> Result<Vec<String>, CallError> {
-        let limits = Limits {
-            concurrency: Some(CONCURRENCY),
-            ..Limits::default()
-        };
-        let mut revision = registry.core.revision();
-        self.calls.serve(Arc::clone(&registry.core), &limits);
-        let own = self.imports.source.connection;
-        let ids = offer(&self.connection, &self.calls, registry, own).await?;
-        let (connection, calls) = (Arc::clone(&self.connection), Arc::clone(&self.calls));
-        let (registry, logger) = (registry.clone(), self.imports.logger.clone());
-        let following = tokio::spawn(async move {
-            while revision.changed().await.is_ok() {
-                if let Err(error) = offer(&connection, &calls, &registry, own).await {
-                    let message =
-                        format!("The hub did not accept operations that have changed: {error}");
-                    logger.log(Level::Error, "hub", message, []);
-                }
-            }
-        });
-        *locked(&self.serving) = Some(AbortOnDropHandle::new(following));
-        Ok(ids)
+        self.exchange.serve(registry).await
     }
 
     /// Registers operations of the hub in a registry, and follows the hub until the connection is closed. Returns their ids.
@@ -389,7 +365,7 @@ impl HubConnection {
         registry: &Registry,
         import: Import,
     ) -> Result<Vec<String>, CallError> {
-        self.imports.import(registry, import).await
+        self.exchange.import(registry, import).await
     }
 
     /// Whether there is a connection now, and since when, as JSON.
@@ -400,42 +376,59 @@ impl HubConnection {
 
     /// Ends the connection after the calls that are running, and removes what was imported.
     pub async fn close(self) {
-        locked(&self.serving).take();
+        self.exchange.withdraw();
         self.connection.close(DRAIN).await;
     }
 }
 
 impl Drop for HubConnection {
     fn drop(&mut self) {
-        self.imports.end();
+        self.exchange.end();
     }
 }
 
-async fn offer(
-    connection: &Connection,
-    calls: &SpokeServer,
-    registry: &Registry,
-    own: u64,
-) -> Result<Vec<String>, CallError> {
-    let (listed, _) = registry.listed(Some(own));
-    let specs = listed.iter().filter_map(|each| each.get("spec"));
-    let specs: Vec<String> = specs.map(ToString::to_string).collect();
-    calls.list(specs.clone());
-    let answer: Value = serde_json::from_str(&connection.offer(specs).await?).unwrap_or_default();
-    let ids = answer.get("operations").cloned().unwrap_or_default();
-    Ok(serde_json::from_value(ids).unwrap_or_default())
+/// The hub, as what is imported and served sees it.
+struct HubRemote {
+    connection: Arc<Connection>,
+    calls: Arc<SpokeServer>,
+    /// What is served: its limits begin anew with another registry only.
+    served: Mutex<Option<Arc<registry::Registry>>>,
 }
 
-/// The hub, as what is imported sees it.
-struct HubRemote(Arc<Peer>);
-
 impl Remote for HubRemote {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "the hub"
     }
 
+    fn offer(
+        &self,
+        registry: &Registry,
+        connection: u64,
+    ) -> BoxFuture<'static, Result<Vec<String>, CallError>> {
+        let limits = Limits {
+            concurrency: Some(CONCURRENCY),
+            ..Limits::default()
+        };
+        let before = locked(&self.served).replace(Arc::clone(&registry.core));
+        if !before.is_some_and(|before| Arc::ptr_eq(&before, &registry.core)) {
+            self.calls.serve(Arc::clone(&registry.core), &limits);
+        }
+        let (listed, _) = registry.listed(Some(connection));
+        let specs = listed.iter().filter_map(|each| each.get("spec"));
+        let specs: Vec<String> = specs.map(ToString::to_string).collect();
+        self.calls.list(specs.clone());
+        let connection = Arc::clone(&self.connection);
+        async move {
+            let answer = connection.offer(specs).await?;
+            let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+            let ids = answer.get("operations").cloned().unwrap_or_default();
+            Ok(serde_json::from_value(ids).unwrap_or_default())
+        }
+        .boxed()
+    }
+
     fn discover(&self, _: Import) -> BoxFuture<'static, Result<Vec<Value>, CallError>> {
-        let peer = Arc::clone(&self.0);
+        let peer = Arc::clone(self.connection.peer());
         async move {
             let found = peer.discover().await?;
             Ok(serde_json::from_str(&found).unwrap_or_default())
@@ -444,6 +437,6 @@ impl Remote for HubRemote {
     }
 
     fn handler(&self, operation_id: &str) -> Arc<dyn Handler> {
-        peer_handler(&self.0, operation_id)
+        peer_handler(self.connection.peer(), operation_id)
     }
 }
