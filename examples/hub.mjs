@@ -68,8 +68,7 @@ registry.register({
   },
 });
 
-const notes =
-  script && (await createMCPClient("notes", { command: process.execPath, args: [script] }));
+const notes = script && (await createMCPClient("notes", { command: process.execPath, args: [script] }));
 if (notes) registry.registerAll(notes.tools);
 if (document) registry.registerAll(await FromOpenAPIUrl(document, { namespace: "shop" }));
 

@@ -174,7 +174,10 @@ describe("the hub in Rust and the hub of the npm package", { skip: withoutCargo(
     hubs.push(await start(compileExample("hub"), args));
     hubs.push(await start(process.execPath, [script("hub.mjs"), ...args]));
     for (const { line } of hubs) {
-      const spoke = await connectHub(`${line}/hub`.replace("http", "ws"), { name: "laptop", token: "ada-token" });
+      const spoke = await connectHub(`${line}/hub`.replace("http", "ws"), {
+        name: "laptop",
+        token: "ada-token",
+      });
       spokes.push(spoke);
       assert.deepEqual(await spoke.serve(laptop()), { operations: ["laptop.read"] });
     }

@@ -195,7 +195,18 @@ impl IntoFuture for ConnectNats {
     }
 }
 
-/// A connection to NATS, which is made again whenever it is lost. [`connect_nats`] has an example.
+/// A connection to NATS, which is made again whenever it is lost. [`connect_nats`] makes one.
+///
+/// ```no_run
+/// # use operations::{NatsConnection, Registry};
+/// # async fn example(nats: NatsConnection, registry: Registry) -> Result<(), operations::CallError> {
+/// nats.serve(&registry).await?;
+/// tokio::signal::ctrl_c().await.ok();
+/// // Calls that are running end first.
+/// nats.close().await;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "it ends when this is dropped"]
 pub struct NatsConnection {
     connection: Arc<Connection>,

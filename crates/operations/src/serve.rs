@@ -21,7 +21,19 @@ use crate::registry::{Reader, Registry};
 #[cfg(feature = "websocket")]
 use crate::websocket::{Accept, Hub, Spoke};
 
-/// A server that is about to be opened. `serve` is the way to it.
+/// A server that is about to be opened. [`serve`] is the way to it.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use operations::{Identity, Registry, serve};
+///
+/// let server = serve(&Registry::new())
+///     .name("shop", "1.0.0")
+///     .token("s3cret", &Identity::new("ada", ["orders:write"]))
+///     .timeout(Duration::from_secs(10))
+///     .log(|line| eprintln!("{line}"));
+/// ```
 #[must_use = "nothing is served before listen"]
 pub struct Serve {
     registry: Registry,

@@ -331,7 +331,16 @@ impl IntoFuture for ConnectHub {
     }
 }
 
-/// A connection to a hub, which is made again whenever it is lost. [`connect_hub`] has an example.
+/// A connection to a hub, which is made again whenever it is lost. [`connect_hub`] makes one.
+///
+/// ```no_run
+/// # use operations::{HubConnection, Import, Registry};
+/// # async fn example(hub: HubConnection, registry: Registry) -> Result<(), operations::CallError> {
+/// hub.import(&registry, Import::new().namespace("hub").include(["tasks.*"])).await?;
+/// let envelope = registry.call("hub.find", ()).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "it ends when this is dropped"]
 pub struct HubConnection {
     connection: Arc<Connection>,
