@@ -8,7 +8,7 @@ use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use operations_core::error::CallError;
 use operations_core::registry::{
-    Made, HostOnly, Operation, OutputMode, Registry, Reports, Schema, Wants, Work,
+    HostOnly, Made, Operation, OutputMode, Registry, Reports, Schema, Wants, Work,
 };
 use operations_core::spec::OperationSpec;
 use operations_http::HttpHandler;

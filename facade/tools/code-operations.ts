@@ -14,7 +14,7 @@ import {
 import { SearchedRegistry, type SeenBy } from "./catalogue.js";
 import { operationsOf } from "./catalogue-operations.js";
 import { type ProgramRunner, runAsking, summaryOf } from "./program-run.js";
-import { type Include, mayCall, includeFilter } from "./selection.js";
+import { type Include, includeFilter, mayCall } from "./selection.js";
 import { isShown } from "./shown.js";
 
 /** Tokens for signatures in the description of `run`. */

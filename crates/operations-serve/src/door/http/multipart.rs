@@ -84,7 +84,9 @@ pub(super) async fn object(
         };
         let schema = properties.and_then(|properties| properties.get(&name));
         let field_type = FieldType::of(root, schema);
-        let value = field_type.read(field, &name, levels_above + 1, held).await?;
+        let value = field_type
+            .read(field, &name, levels_above + 1, held)
+            .await?;
         let member = members.entry(name.clone()).or_insert_with(|| Member {
             is_list: field_type.is_list,
             values: Vec::new(),
