@@ -1,5 +1,5 @@
-// The callers of what is being served here, and the workers that have our calls. A process that is killed takes nothing back: without this, a stream that it
-// reads would run forever.
+// The callers of what is being served here, and the workers that have our calls. A process that is killed takes nothing back:
+// without this, a stream that it reads would run forever.
 //
 // Each caller listens to a channel of its own while it waits for answers, and names itself in its requests. Redis knows how
 // many listen to a channel, so a message without listeners says that the caller is gone.
