@@ -8,7 +8,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createHandler, serve } from "@alkdev/operations/serve";
 import { connectHub } from "@alkdev/operations/transport-websocket";
-import { configure, reset } from "@logtape/logtape";
+import { logged, textOf } from "../support/log-lines.mjs";
 import { operation, serving, subscription } from "./support.mjs";
 
 const whoami = operation({ name: "whoami", handler: (_, { identity }) => identity ?? null });
@@ -65,22 +65,6 @@ async function issuer({
   state.claims = (more) => ({ iss: state.url, aud: AUDIENCE, sub: "ada", exp: inSeconds(600), ...more });
   return state;
 }
-
-/** Log lines while a test runs. */
-async function logged(test) {
-  const lines = [];
-  await configure({
-    sinks: { lines: (record) => lines.push(record) },
-    loggers: [{ category: ["operations"], sinks: ["lines"], lowestLevel: "debug" }],
-    reset: true,
-  });
-  try {
-    await test(lines);
-  } finally {
-    await reset();
-  }
-}
-const textOf = (record) => JSON.stringify([record.message, record.properties]);
 
 describe("jwt", () => {
   it("a token of the issuer identifies its caller, with keys that are found by discovery", async () => {
