@@ -104,7 +104,7 @@ impl Introspection {
         }
         let digest: [u8; 32] = Sha256::digest(token).into();
         if let Some(known) = self.known(&digest) {
-            return Ok(known);
+            return Ok(if_active(known));
         }
         let work = self.ask_in_turn(&digest, token);
         timeout(clock::until(deadline), work)
@@ -112,13 +112,11 @@ impl Introspection {
             .unwrap_or_else(|_| Err(unavailable("it took too long")))
     }
 
-    /// What the cache says.
-    fn known(&self, digest: &[u8; 32]) -> Option<Option<Arc<Caller>>> {
+    /// What the cache says. Whose token is not active has no identity.
+    fn known(&self, digest: &[u8; 32]) -> Option<Arc<Caller>> {
         let now = clock::now();
-        if let Some(caller) = locked(&self.active).find(digest, now) {
-            return Some(Some(caller));
-        }
-        locked(&self.inactive).find(digest, now).map(|_| None)
+        let active = locked(&self.active).find(digest, now);
+        active.or_else(|| locked(&self.inactive).find(digest, now))
     }
 
     async fn ask_in_turn(
@@ -133,7 +131,7 @@ impl Introspection {
             None => None,
         };
         if let Some(known) = self.known(digest) {
-            return Ok(known);
+            return Ok(if_active(known));
         }
         let answer = self.ask(token).await.map_err(|why| unavailable(&why))?;
         let now = clock::now();
@@ -206,6 +204,10 @@ impl Introspection {
         *locked(&self.failed) = failed.map(|why| (why.clone(), Instant::now()));
         answer
     }
+}
+
+fn if_active(caller: Arc<Caller>) -> Option<Arc<Caller>> {
+    caller.identity.is_some().then_some(caller)
 }
 
 /// For the log: callers read that they cannot be identified now.
