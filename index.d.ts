@@ -35,6 +35,7 @@ export type {
   OperationDraft,
   OperationEnv,
   OperationHandler,
+  CallMetadata,
   OperationMeta,
   OperationSpec,
   SubscriptionHandler,
