@@ -1,41 +1,16 @@
 // `introspection`: opaque tokens, about which an authorization server is asked (RFC 7662).
 
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
 import { after, describe, it } from "node:test";
 import { serve } from "@alkdev/operations/serve";
 import { connectHub } from "@alkdev/operations/transport-websocket";
+import { authorizationServer, CREDENTIALS, SECRET } from "../support/introspection-server.mjs";
 import { logged, textOf } from "../support/log-lines.mjs";
 import { operation, serving, subscription } from "./support.mjs";
 
 const whoami = operation({ name: "whoami", handler: (_, { identity }) => identity ?? null });
-const SECRET = "s3cret:/with+signs";
-const CREDENTIALS = `Basic ${Buffer.from("tasks%3A1:s3cret%3A%2Fwith%2Bsigns").toString("base64")}`;
 const bearer = (token) => ({ headers: { authorization: `Bearer ${token}` } });
 const inSeconds = (seconds) => Math.floor(Date.now() / 1000) + seconds;
-
-/** An authorization server with these tokens. */
-async function authorizationServer(tokens = {}) {
-  const state = { tokens, asked: [], status: 200 };
-  const server = createServer(async (request, response) => {
-    let body = "";
-    for await (const piece of request) body += piece;
-    const token = new URLSearchParams(body).get("token");
-    state.asked.push(token);
-    const isClient = request.headers.authorization === CREDENTIALS;
-    response.statusCode = isClient ? (state.statusOf?.(token) ?? state.status) : 401;
-    const active = state.tokens[token];
-    response.end(JSON.stringify(active === undefined ? { active: false } : { active: true, ...active }));
-  });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  after(() => server.close());
-  state.options = {
-    url: `http://127.0.0.1:${server.address().port}/introspect`,
-    clientId: "tasks:1",
-    clientSecret: SECRET,
-  };
-  return state;
-}
 
 describe("introspection", () => {
   it("an active token identifies its caller, and the server is asked once for it, however many requests bring it", async () => {
