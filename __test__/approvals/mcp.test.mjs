@@ -1,8 +1,8 @@
 // Approvals through the MCP door, for clients of both generations.
 
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
@@ -32,7 +32,10 @@ describe("a client of an older revision", () => {
     const { call } = await older(t, url, { answer: () => ({ action: "decline" }) });
     const result = await call({ path: "/a" });
     const [{ id, status }] = await registry.approvals.list();
-    assert.deepEqual([result.isError, errorOf(result).code, result._meta[APPROVAL]], [true, "ACCESS_DENIED", id]);
+    assert.deepEqual(
+      [result.isError, errorOf(result).code, result._meta[APPROVAL]],
+      [true, "ACCESS_DENIED", id],
+    );
     assert.equal(errorOf(result).details.reason, "not-approved");
     assert.equal(status, "denied");
     assert.equal(calls.length, 0);
@@ -167,7 +170,10 @@ describe("a client of an older revision", () => {
   test("that takes forms and pages gets the form, and the page for what no form can show in full", async (t) => {
     const { url } = await served(t, { doors: { explorer: true } });
     const both = { elicitation: { form: {}, url: {} } };
-    const { call, asked } = await older(t, url, { capabilities: both, answer: () => ({ action: "decline" }) });
+    const { call, asked } = await older(t, url, {
+      capabilities: both,
+      answer: () => ({ action: "decline" }),
+    });
     await call({ path: "/a" });
     await call({ path: "/a".repeat(10_000) });
     assert.deepEqual(

@@ -237,7 +237,10 @@ function importTool(
   ): Promise<ResponseEnvelope> => {
     const given = origin === undefined ? input : argumentsFor(origin, input);
     const args = argumentsOf(server, tool.name, given);
-    const options = () => ({ ...optionsOf(server, tool.name, context), ...(isServed && approvalFor(context)) });
+    const options = () => ({
+      ...optionsOf(server, tool.name, context),
+      ...(isServed && approvalFor(context)),
+    });
     const { result, spill }: SpilledAnswer =
       spills === undefined
         ? { result: await client.callFor<unknown>(context ?? {}, tool.name, args, options) }

@@ -78,7 +78,10 @@ export function callInWords({ operationId, input }: Approval): string | undefine
   const text = input === undefined ? "no input" : JSON.stringify(input);
   // Characters that are not seen, or that reorder others, could hide what is in it.
   const shown = text.replace(/[\p{Cf}\p{Zl}\p{Zp}]/gu, (found) =>
-    Array.from({ length: found.length }, (_, i) => `\\u${found.charCodeAt(i).toString(16).padStart(4, "0")}`).join(""),
+    Array.from(
+      { length: found.length },
+      (_, i) => `\\u${found.charCodeAt(i).toString(16).padStart(4, "0")}`,
+    ).join(""),
   );
   return shown.length > MAX_SHOWN ? undefined : `${operationId} with ${shown}`;
 }

@@ -96,10 +96,7 @@ interface Decided {
  * }
  * ```
  */
-export type Approvals = Omit<
-  ApprovalRequests,
-  "request" | "named" | "use" | "mayAnswer" | "whenDecided"
->;
+export type Approvals = Omit<ApprovalRequests, "request" | "named" | "use" | "mayAnswer" | "whenDecided">;
 
 export class ApprovalRequests {
   readonly #store: ApprovalStore;

@@ -132,13 +132,7 @@ function toolFor(
   const execute =
     spec.type === OperationType.SUBSCRIPTION
       ? (input: unknown, call: AISDKToolCall) =>
-          streamed(
-            registry,
-            tool,
-            restored(input),
-            contextOf(input, call),
-            form,
-          )
+          streamed(registry, tool, restored(input), contextOf(input, call), form)
       : async (input: unknown, call: AISDKToolCall) => {
           let made: OperationContext = {};
           try {
@@ -190,8 +184,7 @@ class Approvals {
     const isNeeded = (await this.#isNeeded(input)) || (await this.#mustAsk(input, call));
     this.#requested.set(call.toolCallId, { isNeeded, input: textOrNothing(input) });
     // A program that runs for long does not remember all of them; the messages show it as well.
-    if (this.#requested.size > 10_000)
-      this.#requested.delete(this.#requested.keys().next().value as string);
+    if (this.#requested.size > 10_000) this.#requested.delete(this.#requested.keys().next().value as string);
     return isNeeded;
   }
 
@@ -229,15 +222,18 @@ function hasApproval(messages: unknown, toolCallId: string): boolean {
   const list: unknown[] = Array.isArray(messages) ? messages : [];
   const asked = list
     .flatMap(partsIn)
-    .filter((part) => part?.type === "tool-approval-request" && part["toolCallId"] === toolCallId)
-    .map((part) => part?.["approvalId"]);
+    .filter((part) => part?.type === "tool-approval-request" && part.toolCallId === toolCallId)
+    .map((part) => part?.approvalId);
   const isApproved = (part: MessagePart) =>
-    part?.type === "tool-approval-response" && part["approved"] === true && asked.includes(part["approvalId"]);
+    part?.type === "tool-approval-response" && part.approved === true && asked.includes(part.approvalId);
   const last = list.at(-1);
   return Object(last).role === "tool" && partsIn(last).some(isApproved);
 }
 
-type MessagePart = { readonly type?: unknown; readonly [member: string]: unknown } | null | undefined;
+type MessagePart =
+  | Partial<Record<"type" | "toolCallId" | "approvalId" | "approved", unknown>>
+  | null
+  | undefined;
 
 function partsIn(message: unknown): MessagePart[] {
   const { content } = Object(message) as { content?: unknown };

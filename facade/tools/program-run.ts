@@ -54,7 +54,12 @@ export async function runAsking(
   runner: ProgramRunner,
   { resume, code, ...request }: Asking,
 ): Promise<CodeRun> {
-  const { [approvalClient]: _, elicit, approve, ...rest } = request.context as OperationContext & {
+  const {
+    [approvalClient]: _,
+    elicit,
+    approve,
+    ...rest
+  } = request.context as OperationContext & {
     [approvalClient]?: unknown;
   };
   const client = approvalClientIn(request.context);
