@@ -278,11 +278,11 @@ function approvalRequired(
   const { approval } = parsed(text) ?? {};
   const location = headers.get("location");
   const approvalId = Object(approval).id;
-  if (status !== 202 || location === null || typeof approvalId !== "string") return undefined;
+  if (status !== 202 || typeof approvalId !== "string") return undefined;
   const message = `Operation ${id} needs the approval of a person, and nothing was done. Once approval ${approvalId} is granted, repeat the same call with it`;
   return new CallError("APPROVAL_REQUIRED", message, {
     operationId: id,
-    approval: { ...Object(approval), url: new URL(location, door).href },
+    approval: { ...Object(approval), ...(location !== null && { url: new URL(location, door).href }) },
     delivery: "none",
   });
 }

@@ -290,7 +290,9 @@ impl RegistryServer {
     ) -> napi::Result<PromiseRaw<'env, ()>> {
         let js = Arc::clone(&self.js);
         self.bridge
-            .spawn(env, async move { js.regain_permit(&id).await }, |_, ()| Ok(()))
+            .spawn(env, async move { js.regain_permit(&id).await }, |_, ()| {
+                Ok(())
+            })
     }
 
     /// The resource at an address has changed: clients that are subscribed to it are notified.

@@ -8,7 +8,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { Type } from "@sinclair/typebox";
 import { deferred } from "../support/waiting.mjs";
-import { APPROVAL, answers, errorOf, newer, older, remove, removing, served } from "./support/guarded.mjs";
+import { APPROVAL, answers, errorOf, newer, older, remove, removing, served } from "./support/served.mjs";
 
 const accept = () => ({ action: "accept", content: {} });
 const BOB = { id: "bob", scopes: ["approvals:decide"] };
@@ -107,7 +107,7 @@ describe("a client of an older revision", () => {
     const slow = other.call({}, { name: "files_slow" });
     await running.promise;
     answer.resolve();
-    // Its permit is not free: what was approved is not lost, and the call can be made with it.
+    // Its permit is not free: nothing was done, and its user is asked again.
     const refused = await waiting;
     assert.equal(errorOf(refused).details.reason, "overloaded");
     assert.equal(calls.length, 0);
@@ -256,6 +256,17 @@ describe("a client of 2026-07-28", () => {
     assert.equal(calls.length, 0);
   });
 
+  test("cannot answer unasked where may does not let its user decide", async (t) => {
+    const may = (identity, { identity: requester }) => identity?.id !== requester?.id;
+    const { url, calls } = await served(t, { approvals: { may } });
+    const { result } = await remove(url, { path: "/a" });
+    const id = result._meta[APPROVAL];
+    const inputResponses = { [`approval-${id}`]: { action: "accept" } };
+    const forged = await remove(url, { path: "/a" }, { inputResponses });
+    assert.equal(forged.result._meta[APPROVAL], id);
+    assert.equal(calls.length, 0);
+  });
+
   test("that declines gets isError with the id; one that cannot be asked may repeat its call with it", async (t) => {
     const { url, calls, registry } = await served(t);
     const { result } = await remove(url, { path: "/a" });
@@ -297,6 +308,21 @@ describe("a client of 2026-07-28", () => {
     await until("completed");
     assert.equal(calls.length, 1);
   });
+});
+
+test("a program waits where may does not let the user of its client decide, and goes on once that is decided", async (t) => {
+  const may = (identity, { identity: requester }) => identity?.id !== requester?.id;
+  const { url, calls, registry } = await served(t, { approvals: { may }, doors: { mcp: { code: true } } });
+  const { client, asked } = await older(t, url, { answer: accept });
+  const run = async (args) => {
+    const { content } = await client.callTool({ name: "code_run", arguments: args });
+    return JSON.parse(content[0].text);
+  };
+  const waiting = await run({ code: "return await files.remove({ path: '/a' })" });
+  assert.deepEqual([waiting.status, asked.length, calls.length], ["waiting", 0, 0]);
+  await registry.approvals.decide(waiting.approvals[0].id, { approve: true, by: BOB });
+  const done = await run({ resume: waiting.id });
+  assert.deepEqual([done.status, calls.length], ["completed", 1]);
 });
 
 test("prompts and resources ask, too, and what is not approved is an error without a challenge", async (t) => {

@@ -25,7 +25,7 @@ import { stdio } from "../mcp/support/servers.mjs";
 import { skip, useNats } from "../nats/support.mjs";
 import { runModule } from "../support/run-node.mjs";
 import { deferred, failureOf, until } from "../support/waiting.mjs";
-import { APPROVAL, newer, older, removing, served, tokens } from "./support/guarded.mjs";
+import { APPROVAL, newer, older, removing, served, tokens } from "./support/served.mjs";
 
 const ADA = tokens.ada;
 const needed = async (call) => {

@@ -4,9 +4,8 @@ import { importedRules, UserRules } from "../imported-access.js";
 import type { Yielder } from "../interop/event-loop.js";
 import { jsonOf, messageOf } from "../interop/text.js";
 import { logger } from "../logging.js";
-import { namedIn } from "../registry/approval-gate.js";
 import { addTraits } from "../registry/handler-traits.js";
-import { steering } from "../registry/metadata.js";
+import { approvalIn, steering } from "../registry/metadata.js";
 import { markAsSent } from "../registry/response-marks.js";
 import type { Spills } from "../registry/spills.js";
 import { ForeignSchemas } from "../schema/foreign-schemas.js";
@@ -331,7 +330,7 @@ export function argumentsOf(server: string, tool: string, input: unknown): strin
 
 /** An approval that was not used here may be one of the server's. */
 function approvalFor(context: OperationContext = {}): Pick<CallOptions, "approval"> {
-  const approval = namedIn(context);
+  const approval = approvalIn(context);
   return typeof approval === "string" ? { approval } : {};
 }
 

@@ -1,8 +1,8 @@
 import type { MCPContentBlock, MCPResponseMeta, ResponseEnvelope } from "../envelope.js";
 import { CallError, failed } from "../errors.js";
 import { isRecord } from "../interop/options.js";
-import { APPROVAL_KEY } from "../registry/approval-gate.js";
 import { APPROVAL_REQUIRED } from "../registry/approvals.js";
+import { APPROVAL_KEY } from "../registry/metadata.js";
 import type { MCPClientConfig } from "./config.js";
 import { mapMCPContentBlocks } from "./content-blocks.js";
 import { ERROR_KEY } from "./origin.js";

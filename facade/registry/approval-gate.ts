@@ -2,7 +2,6 @@
 
 import { accessDenied } from "../access.js";
 import { CallError } from "../errors.js";
-import { optionOf } from "../interop/options.js";
 import { messageOf } from "../interop/text.js";
 import { logger } from "../logging.js";
 import type { OperationContext } from "../types.js";
@@ -14,13 +13,11 @@ import { identityIn } from "./authorise.js";
 import { Call, TOOL } from "./call.js";
 import { canonicalJson } from "./canonical-json.js";
 import type { Entry } from "./entry.js";
+import { approvalIn } from "./metadata.js";
 import type { Observers } from "./observers.js";
 import type { OperationRegistry } from "./registry.js";
 
 const log = logger("registry");
-
-/** The member of `metadata` that carries the id of an approval. */
-export const APPROVAL_KEY = "operations/approval";
 
 /** Throws if the input is not what was approved. */
 export type Recheck = () => void;
@@ -110,7 +107,7 @@ export class ApprovalGate {
     answered: readonly string[],
     binding: Binding,
   ): Promise<Approval | undefined> {
-    for (const id of [namedIn(context), ...answered]) {
+    for (const id of [approvalIn(context), ...answered]) {
       const approval = await this.#approvals.named(id, binding);
       if (approval !== undefined) return approval;
     }
@@ -145,13 +142,6 @@ export async function needsApproval(
 function question({ input, context }: Call, operationId: string, operation: Entry["spec"]) {
   const identity = identityIn(context);
   return { operationId, operation, input, ...(identity !== undefined && { identity }) };
-}
-
-/** The approval that a caller names. */
-export function namedIn(context: OperationContext): unknown {
-  const { approval, metadata } = context;
-  if (approval !== undefined) return approval;
-  return typeof metadata === "object" && metadata !== null ? optionOf(metadata, APPROVAL_KEY) : undefined;
 }
 
 function denial({ by, reason }: Approval): string {

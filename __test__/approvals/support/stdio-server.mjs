@@ -2,7 +2,7 @@
 
 import { OperationRegistry } from "@alkdev/operations";
 import { serveStdio } from "@alkdev/operations/serve";
-import { removing } from "./guarded.mjs";
+import { removing } from "./served.mjs";
 
 const calls = [];
 const registry = new OperationRegistry();

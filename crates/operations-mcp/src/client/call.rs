@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::json::{MAX_ANSWER_DEPTH, Object, is_too_deep};
+use operations_core::registry::APPROVAL;
 use operations_core::trace;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -116,9 +117,6 @@ enum Next {
     Failed(Failure),
     Again,
 }
-
-/// The member of `_meta` that names an approval (`facade/mcp/client.ts`).
-pub(super) const APPROVAL: &str = "operations/approval";
 
 /// The fields of a trace, and an approval, as members of an object.
 fn members_of(trace: &str) -> String {

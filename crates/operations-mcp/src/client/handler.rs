@@ -11,7 +11,6 @@ use operations_core::json::Document;
 use operations_core::registry::{Context, Handler, Outcome, Produced};
 use operations_spill::SpillStore;
 
-use super::call::APPROVAL;
 use super::{CallOptions, Client, SpillSlot, result};
 
 /// One tool of a server.
@@ -28,7 +27,7 @@ pub struct ToolHandler {
 impl Handler for ToolHandler {
     fn takes(&self, context: &Context) -> bool {
         // What the metadata of a call may say is the host's business.
-        !context.mentions(&["timeout", "resetTimeoutOnProgress", APPROVAL])
+        !context.mentions(&["timeout", "resetTimeoutOnProgress"]) && !context.names_approval()
     }
 
     fn call(&self, input: Option<Document>, context: Context) -> BoxFuture<'static, Outcome> {

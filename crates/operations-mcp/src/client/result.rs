@@ -4,10 +4,9 @@
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::json::{Document, Json, Kind, push_string};
-use operations_core::registry::Envelope;
+use operations_core::registry::{APPROVAL, Envelope};
 use serde_json::{Value, json};
 
-use super::call::APPROVAL;
 use crate::config::ServerConfig;
 use crate::error::{About, Delivery};
 

@@ -19,11 +19,10 @@ use super::message::{INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, Refusal};
 use super::protocol_version::{self, ProtocolVersion, STATELESS};
 use super::{completion, prompts, resources, spilled, tasks, tools};
 use crate::call::NewCall;
-use crate::door::http::request::APPROVAL;
 use crate::identity::Caller;
 use crate::options::McpDoor;
 use crate::service::Shared;
-use operations_core::registry::Operation;
+use operations_core::registry::{APPROVAL, Operation};
 
 /// Where the stateless protocol has what a server says about itself.
 pub(super) const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";

@@ -6,6 +6,7 @@ use http::StatusCode;
 use operations_core::envelope::ResponseEnvelope;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::json::{Object, push_string};
+use operations_core::registry::APPROVAL;
 use operations_core::spec::OperationSpec;
 use serde_json::{Map, Value, json};
 
@@ -14,7 +15,6 @@ use super::message::{DENIED, INTERNAL_ERROR, INVALID_PARAMS, Refusal};
 use super::protocol_version::ProtocolVersion;
 use super::request::SERVER_KEY;
 use crate::binary::binary;
-use crate::door::http::request::APPROVAL;
 use crate::failure::{self, Outcome};
 use crate::service::Shared;
 use crate::upstream::AllowedHeaders;
