@@ -1,5 +1,7 @@
 // `metadata` of a call: data for handlers, of which the package reads a few members itself.
 
+import { invalid } from "../errors.js";
+import { nearestName } from "../interop/nearest-name.js";
 import { optionOf } from "../interop/options.js";
 import { type PrivateField, privateField } from "../interop/private-field.js";
 import type { OperationContext } from "../types.js";
@@ -26,24 +28,24 @@ export function approvalIn({ approval, metadata }: OperationContext): unknown {
   return typeof metadata === "object" && metadata !== null ? optionOf(metadata, APPROVAL_KEY) : undefined;
 }
 
-/** The metadata for a peer: an approval that was not used here may be one of there. */
-export function metadataWithApproval({ approval, metadata }: OperationContext): OperationContext["metadata"] {
-  return typeof approval === "string" ? { ...metadata, [APPROVAL_KEY]: approval } : metadata;
-}
+/** What the package reads in it. */
+const KEYS = ["headers", "lastEventId", "resetTimeoutOnProgress", "timeout"];
+/** Keys that were found to be none of these, and no slip either. */
+const others = new Set<string>(KEYS);
+const MAX_OTHERS = 1_000;
 
-/** A copy of a context whose approval is used up: what the handler calls asks for itself. */
-export function withoutApproval(context: OperationContext): OperationContext {
-  const copy: OperationContext = Object.create(
-    Object.getPrototypeOf(context),
-    Object.getOwnPropertyDescriptors(context),
-  );
-  delete copy.approval;
-  const { metadata } = context;
-  if (typeof metadata !== "object" || metadata === null || !Object.hasOwn(metadata, APPROVAL_KEY))
-    return copy;
-  const { [APPROVAL_KEY]: _, ...rest } = metadata;
-  const allowed = allowedMembers.get(metadata);
-  if (allowed !== undefined) restrictMetadata(rest, allowed);
-  copy.metadata = rest;
-  return copy;
+/** Refuses keys that are one slip away from those that the package reads. What came over a wire is data, whatever it is called. */
+export function refuseMisspelt(operationId: string, metadata: object): void {
+  if (allowedMembers.get(metadata) !== undefined) return;
+  for (const key of Object.keys(metadata)) {
+    if (others.has(key)) continue;
+    const nearest = /[^\w-]/.test(key) ? undefined : nearestName(key, KEYS);
+    if (nearest !== undefined) {
+      throw invalid(
+        `The call of ${operationId} was refused: metadata.${key}: Unknown key. Did you mean ${nearest}?`,
+        { operationId, key, nearest, delivery: "none" },
+      );
+    }
+    if (others.size < MAX_OTHERS) others.add(key);
+  }
 }
