@@ -118,7 +118,7 @@ impl<'a> InteractiveCall<'a> {
         if offers.contains_key("elicit") {
             let keys = answers.0.keys();
             let answered = keys.filter_map(|key| key.strip_prefix(APPROVAL_KEY));
-            let approve = approvals(shared, context, answered.collect());
+            let approve = approvals(shared, context, &answered.collect::<Vec<_>>());
             offers.insert("approve".to_owned(), approve);
         }
         let mut used = Map::new();
@@ -242,7 +242,7 @@ fn offers(context: &RequestContext, may_be_task: bool) -> Map<String, Value> {
 }
 
 /// How the client can be asked for an approval, and the ids of those that it has answered to.
-pub(super) fn approvals(shared: &Shared, context: &RequestContext, answered: Vec<&str>) -> Value {
+pub(super) fn approvals(shared: &Shared, context: &RequestContext, answered: &[&str]) -> Value {
     let client = context.client;
     let explorer = client.urls.then(|| shared.explorer_url()).flatten();
     json!({ "forms": !client.urls_only, "explorer": explorer, "answered": answered })

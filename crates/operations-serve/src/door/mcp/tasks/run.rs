@@ -39,7 +39,7 @@ pub(in super::super) fn offers(shared: &Shared, context: &RequestContext) -> Str
             }
         }
         if context.client.elicitation {
-            let approve = interactive_call::approvals(shared, context, Vec::new());
+            let approve = interactive_call::approvals(shared, context, &[]);
             offers.insert("approve".to_owned(), approve);
         }
     }
