@@ -19,6 +19,15 @@ export function steering({ metadata }: OperationContext, name: string): unknown 
   return allowedMembers.get(metadata)?.has(name) === false ? undefined : optionOf(metadata, name);
 }
 
+/** The member of `metadata` that carries the id of an approval (`crates/operations-core/src/registry/handler.rs`). */
+export const APPROVAL_KEY = "operations/approval";
+
+/** The approval that a caller names. */
+export function approvalIn({ approval, metadata }: OperationContext): unknown {
+  if (approval !== undefined) return approval;
+  return typeof metadata === "object" && metadata !== null ? optionOf(metadata, APPROVAL_KEY) : undefined;
+}
+
 /** What the package reads in it. */
 const KEYS = ["headers", "lastEventId", "resetTimeoutOnProgress", "timeout"];
 /** Keys that were found to be none of these, and no slip either. */
