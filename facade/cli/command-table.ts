@@ -200,6 +200,18 @@ const ALL: readonly Command[] = [
     examples: ["operations tools --target anthropic 'files.*' > tools.json"],
   },
   {
+    name: "types",
+    summary: "Print the types of the operations, for TypeScript",
+    usage: "[config]",
+    least: 0,
+    most: 1,
+    options: [CONFIG, AS, STRICT],
+    details: [
+      "For createClient<Operations>(url), callMap.typed<Operations>() and OperationRegistry<Operations>.",
+    ],
+    examples: ["operations types hub.yaml > hub.d.ts"],
+  },
+  {
     name: "servers",
     summary: "Show how the MCP servers are: connected, stopped, failed, waiting for a login",
     usage: "[config]",

@@ -32,6 +32,7 @@ const PERFORMERS: Record<string, () => Promise<Performer>> = {
   run: async () => (await import("./commands/run.js")).runCommand,
   search: async () => (await import("./commands/search.js")).searchCommand,
   servers: async () => (await import("./commands/servers.js")).serversCommand,
+  types: async () => (await import("./commands/types.js")).typesCommand,
   tools: async () => (await import("./commands/tools.js")).toolsCommand,
 };
 
