@@ -79,6 +79,9 @@ impl NativeRegistry {
         spills: Option<&SpillStore>,
     ) -> napi::Result<()> {
         let imported = self.bridge.run(&env, || operations.known(index))?;
+        if service.service.wants_caller_tokens() {
+            self.registry.want_caller_tokens();
+        }
         let work = Work::Native(Arc::new(HttpHandler {
             service: Arc::clone(&service.service),
             operation: Arc::clone(&imported.http),
