@@ -79,9 +79,6 @@ impl NativeRegistry {
         spills: Option<&SpillStore>,
     ) -> napi::Result<()> {
         let imported = self.bridge.run(&env, || operations.known(index))?;
-        if service.service.wants_caller_tokens() {
-            self.registry.want_caller_tokens();
-        }
         let work = Work::Native(Arc::new(HttpHandler {
             service: Arc::clone(&service.service),
             operation: Arc::clone(&imported.http),
@@ -100,6 +97,12 @@ impl NativeRegistry {
             compiled(output)
         };
         self.set(&env, &spec, input, output, work)
+    }
+
+    /// Handlers get the tokens of callers from now on.
+    #[napi(catch_unwind)]
+    pub fn want_caller_tokens(&self) {
+        self.registry.want_caller_tokens();
     }
 
     /// A tool of an MCP server. A schema that is absent lets everything pass.

@@ -126,9 +126,9 @@ test("inspect shows which credentials a source asks for, and which are configure
     key: { type: "apiKey", in: "header", name: "X-Key" },
   });
   const { at } = await startSource(t, {}, document);
-  const { value } = await runJson(t, ["inspect", "--config", "operations.json", "api"], at);
+  const inspected = await run(t, ["inspect", "--json", "--config", "operations.json", "api"], at);
   assert.deepEqual(
-    value.security.map(({ scheme, isAnswered }) => [scheme, isAnswered]),
+    JSON.parse(inspected.stdout).security.map(({ scheme, isAnswered }) => [scheme, isAnswered]),
     [
       ["login", true],
       ["key", false],

@@ -12,6 +12,7 @@ import {
   startAuthorizationServer,
 } from "../http/support/authorization-server.mjs";
 import { defer } from "../mcp/support/defer.mjs";
+import { operation } from "./support.mjs";
 
 const key = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const ISSUER = "https://login.example";
@@ -41,20 +42,16 @@ async function startHub(t, { jwt = true, middleware } = {}) {
   };
   registry.registerAll(FromOpenAPI(documentWith(), { namespace: "api", baseUrl: api.url, auth }));
   const contexts = [];
-  registry.register({
-    namespace: "hub",
-    name: "whose",
-    type: "query",
-    version: "1.0.0",
-    description: "Calls the API for its caller",
-    inputSchema: { type: "object" },
-    outputSchema: {},
-    accessControl: { requiredScopes: [] },
-    handler: async (_, context) => {
-      contexts.push(context);
-      return (await context.env.api.me({})).data;
-    },
-  });
+  registry.register(
+    operation({
+      namespace: "hub",
+      name: "whose",
+      handler: async (_, context) => {
+        contexts.push(context);
+        return (await context.env.api.me({})).data;
+      },
+    }),
+  );
   if (middleware !== undefined) registry.use(middleware);
   const jwks = { keys: [key.publicKey.export({ format: "jwk" })] };
   const hub = await serve(registry, {
@@ -64,8 +61,8 @@ async function startHub(t, { jwt = true, middleware } = {}) {
   });
   defer(t, () => hub.close());
   const call = async (path, token) => {
-    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const response = await fetch(`${hub.url}${path}`, { headers });
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const response = await fetch(`${hub.url}${path}`, { method: "POST", headers, body: "{}" });
     return { status: response.status, body: await response.json() };
   };
   return { ...server, api, registry, contexts, call, hub };

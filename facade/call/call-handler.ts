@@ -177,8 +177,12 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
   function begin(request: CallRequestedEvent): Running {
     const { requestId, deadline, metadata } = request;
     if (metadata !== undefined) restrictMetadata(metadata, allowed);
-    const running = new Running(request, callMap[clientChannelOf]?.(requestId), callMap[viaOf]?.(requestId));
-    running.callerToken = callMap[callerTokenOf]?.();
+    const running = new Running(
+      request,
+      callMap[clientChannelOf]?.(requestId),
+      callMap[viaOf]?.(requestId),
+      callMap[callerTokenOf]?.(),
+    );
     served.set(requestId, running);
     stopListening ??= listen();
     if (typeof deadline === "number") running.cancelDeadline = callAt(deadline, () => abort(requestId));

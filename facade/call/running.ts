@@ -71,12 +71,18 @@ export class Running {
   #registry: OperationRegistry | undefined;
 
   /** What the caller has shown, for sources that trade it. */
-  callerToken: string | undefined;
+  readonly #callerToken: string | undefined;
 
   /** How it came. */
   readonly via: Via | undefined;
 
-  constructor(request: CallRequestedEvent, channel: ClientChannel | undefined, via: Via | undefined) {
+  constructor(
+    request: CallRequestedEvent,
+    channel: ClientChannel | undefined,
+    via: Via | undefined,
+    callerToken: string | undefined,
+  ) {
+    this.#callerToken = callerToken;
     this.request = request;
     this.via = via;
     this.#channel = channel;
@@ -131,7 +137,7 @@ export class Running {
     if (metadata !== undefined) context.metadata = metadata;
     if (deadline !== undefined) context.deadline = deadline;
     if (trace !== undefined) context.trace = trace;
-    setCallerToken(context, this.callerToken);
+    setCallerToken(context, this.#callerToken);
     if (this.#channel !== undefined) Object.assign(context, this.#channel.context);
     return context;
   }

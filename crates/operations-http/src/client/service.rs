@@ -102,12 +102,6 @@ impl Service {
         }
     }
 
-    /// Whether it trades the tokens of its callers.
-    #[must_use]
-    pub fn wants_caller_tokens(&self) -> bool {
-        self.oauth.as_ref().is_some_and(|oauth| oauth.is_exchange())
-    }
-
     /// Ends what is in flight and lets connections go. A later call makes new ones.
     pub fn close(&self) {
         let mut in_flight = locked(&self.in_flight);
