@@ -248,6 +248,8 @@ export declare class NativeRegistry {
    * operation's own, which are not compiled yet: 1 the input's, 2 the output's. `spills` is where large bodies go.
    */
   setHttp(spec: string, input: Schema | undefined | null, output: Schema | undefined | null, own: number, service: HttpService, operations: OpenApiImport, index: number, spills?: SpillStore | undefined | null): void;
+  /** Handlers get the tokens of callers from now on. */
+  wantCallerTokens(): void;
   /** A tool of an MCP server. A schema that is absent lets everything pass. */
   setMcp(spec: string, input: Schema | undefined | null, output: Schema | undefined | null, client: McpClient, tool: string, spills?: SpillStore | undefined | null): void;
   /** An operation of a peer, and what it is called there. A schema that is absent lets everything pass. */

@@ -13,6 +13,7 @@ pub fn encode(bytes: impl AsRef<[u8]>) -> String {
 }
 
 /// The time since 1970.
+#[must_use]
 pub fn now() -> Duration {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.unwrap_or_default()

@@ -36,7 +36,7 @@ enum Metadata {
     /// Of the issuer that the configuration names.
     Issuer(String),
     /// Where a document says. Its author must not choose who gets the credentials.
-    Document(Url, Trust),
+    Document(Url, Box<Trust>),
 }
 
 /// Hosts that a document may name.
@@ -105,7 +105,7 @@ impl Locator {
             this.authorization = this.authorization.or(page);
         } else if let Some(url) = &document.open_id_connect_url {
             let url = trust.url(url, "openIdConnectUrl")?;
-            this.metadata = Some(Metadata::Document(url, trust));
+            this.metadata = Some(Metadata::Document(url, Box::new(trust)));
         } else {
             return Err(CallError::invalid(
                 "config.auth must have `tokenUrl` or `issuer`: the document names no token endpoint",
@@ -213,7 +213,7 @@ async fn of_issuer(http: &Http, issuer: &str) -> Result<Document, String> {
         url.set_path(&path);
         match metadata(http, &url).await {
             Ok(found) if same(&found.issuer) => return Ok(found),
-            Ok(_) => why = "has the metadata of another issuer".to_owned(),
+            Ok(_) => "has the metadata of another issuer".clone_into(&mut why),
             Err(reason) => why = reason,
         }
     }
