@@ -243,6 +243,7 @@ export type {
   OpenAPIParameter,
   OpenAPIProblem,
   OpenAPIReportEntry,
+  OpenAPISecurity,
   OpenAPISelector,
   OpenAPISpec,
   PerCall,

@@ -28,8 +28,8 @@ import {
 } from "../interop/options.js";
 import { quoted } from "../interop/text.js";
 import { AUTHORITIES, type Authorities, someCertificates } from "../interop/tls.js";
+import type { MCPTokenStore } from "../interop/token-store.js";
 import { logger } from "../logging.js";
-import type { MCPTokenStore } from "../mcp/oauth-config.js";
 import { callLimits, circuitBreaker } from "../registry/limits.js";
 import { aSpill } from "../registry/spills.js";
 import type { HTTPAuth, HTTPOAuth, HTTPRetry, HTTPStreams, OpenAPIImportConfig } from "./config.js";

@@ -1,7 +1,7 @@
 // What a user may say about an HTTP service.
 
 import type { Authorities } from "../interop/tls.js";
-import type { MCPTokenStore } from "../mcp/oauth-config.js";
+import type { MCPTokenStore } from "../interop/token-store.js";
 import type { OutputMode } from "../registry/entry.js";
 import type { CallLimits, CircuitBreaker } from "../registry/limits.js";
 import type { SpillOptions } from "../registry/spills.js";
