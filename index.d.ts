@@ -245,6 +245,7 @@ export type {
   OpenAPIParameter,
   OpenAPIProblem,
   OpenAPIReportEntry,
+  OpenAPISecurity,
   OpenAPISelector,
   OpenAPISpec,
   PerCall,

@@ -89,6 +89,10 @@ const ALL: readonly Command[] = [
     least: 1,
     most: Number.POSITIVE_INFINITY,
     options: [
+      {
+        ...CONFIG,
+        summary: "A configuration: the name of one of its OpenAPI sources stands for its document",
+      },
       { name: "mcp", summary: "The URL is that of an MCP server" },
       { name: "openapi", summary: "The file or the URL is an OpenAPI document, whatever its name" },
       { name: "problems", summary: "Show only what was degraded or skipped" },
@@ -168,6 +172,26 @@ const ALL: readonly Command[] = [
       "operations run report.ts",
       "operations run --store runs --resume 6b1f4c6e-2f0a-4f3e-9d55-0c8a2f7b1f11",
     ],
+  },
+  {
+    name: "login",
+    summary: "Log in to a source with OAuth, in a browser or by a code for another device",
+    usage: "<source>",
+    least: 1,
+    most: 1,
+    options: [
+      CONFIG,
+      {
+        name: "device",
+        summary: "With a code that is entered on any device, where the server has such codes",
+      },
+      { name: "no-browser", summary: "Print the address of the page, and open no browser" },
+    ],
+    details: [
+      "The source has `auth` with the grant authorization_code, or is an MCP server with `oauth`.",
+      "The tokens are stored in a file that only you can read, where `serve` and `call` find them.",
+    ],
+    examples: ["operations login calendar", "operations login calendar --device"],
   },
   {
     name: "search",

@@ -30,6 +30,7 @@ const PERFORMERS: Record<string, () => Promise<Performer>> = {
   describe: async () => (await import("./commands/describe.js")).describeCommand,
   call: async () => (await import("./commands/call.js")).callCommand,
   run: async () => (await import("./commands/run.js")).runCommand,
+  login: async () => (await import("./commands/login.js")).loginCommand,
   search: async () => (await import("./commands/search.js")).searchCommand,
   servers: async () => (await import("./commands/servers.js")).serversCommand,
   types: async () => (await import("./commands/types.js")).typesCommand,
