@@ -48,7 +48,7 @@ export { CallError, type CallErrorCode, InfrastructureErrorCode, mapError } from
 export * from "./from-mcp.js";
 export * from "./from-openapi.js";
 export * from "./from-typemap.js";
-export type { ImportedAccessControl } from "./imported-access.js";
+export type { ImportedAccessControl, ImportedApproval } from "./imported-access.js";
 export type { ConnectionEvent, ConnectionStatus } from "./interop/link.js";
 export type { TLSOptions } from "./interop/tls.js";
 export type { TraceContext } from "./interop/trace.js";
@@ -76,6 +76,7 @@ export type {
   ApprovalVerdict,
   StoredApproval,
 } from "./registry/approval-types.js";
+export type { ApprovalRedis } from "./registry/approval-redis.js";
 export type { Approvals } from "./registry/approvals.js";
 export type { AuthorisedCall, CustomAuth } from "./registry/authorise.js";
 export { createRegistry } from "./registry/create-registry.js";

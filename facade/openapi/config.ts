@@ -1,5 +1,6 @@
 // What a user may say about an HTTP service.
 
+import type { ImportedApproval } from "../imported-access.js";
 import type { Authorities } from "../interop/tls.js";
 import type { OutputMode } from "../registry/entry.js";
 import type { CallLimits, CircuitBreaker } from "../registry/limits.js";
@@ -69,6 +70,8 @@ export interface HTTPServiceConfig {
    * caller.
    */
   accessControl?: AccessControl | ((spec: OperationSpec) => AccessControl | undefined);
+  /** Which operations need the approval of a person: a word for all of them, or a function of each. By default none. */
+  approval?: ImportedApproval;
   /** Limits for all operations of the service together. */
   limits?: CallLimits;
   /** When to stop calling the service because it fails. */

@@ -15,8 +15,9 @@ export function dependsOnCalls({ auth, headers }: CheckedConfig): boolean {
 export function outgoing(
   config: CheckedConfig,
   context: OperationContext | undefined,
+  isServed: boolean,
 ): string | undefined | Promise<string> {
-  const own = callHeaders(context);
+  const own = callHeaders(context, isServed);
   return dependsOnCalls(config) ? withCallOptions(config, context ?? {}, own) : own;
 }
 

@@ -2,10 +2,8 @@
 
 import { accessDenied } from "../access.js";
 import { CallError } from "../errors.js";
-import { optionOf } from "../interop/options.js";
 import { messageOf } from "../interop/text.js";
 import { logger } from "../logging.js";
-import type { OperationContext } from "../types.js";
 import type { Approval, ApprovalOptions, ApprovalVerdict } from "./approval-types.js";
 import { APPROVAL_REQUIRED, type ApprovalRequests, type Binding } from "./approvals.js";
 import { decisionReport } from "./audit.js";
@@ -13,18 +11,17 @@ import { identityIn } from "./authorise.js";
 import type { Call } from "./call.js";
 import { canonicalJson } from "./canonical-json.js";
 import type { Entry } from "./entry.js";
+import { approvalIn } from "./metadata.js";
 import type { Observers } from "./observers.js";
 
 const log = logger("registry");
 
-/** The member of `metadata` that carries the id of an approval. */
-export const APPROVAL_KEY = "operations/approval";
-
 /** Throws if the input is not what was approved. */
 export type Recheck = () => void;
 
-interface Passed {
+export interface Passed {
   readonly recheck?: Recheck;
+  /** What was used up. */
   readonly approvalId?: string | undefined;
 }
 
@@ -43,14 +40,15 @@ export class ApprovalGate {
     this.#observers = observers;
   }
 
-  /** Resolves when the call may run, to a check for the moment before it does; rejects if it may not. */
-  async pass(call: Call, entry: Entry): Promise<Recheck | undefined> {
+  /** Resolves when the call may run, with a check for the moment before it does; rejects if it may not. */
+  async pass(call: Call, entry: Entry): Promise<Passed> {
     const observers = this.#observers();
-    if (observers?.isAuditing !== true) return (await this.#pass(call, entry)).recheck;
+    if (observers?.isAuditing !== true) return this.#pass(call, entry);
     try {
-      const { recheck, approvalId } = await this.#pass(call, entry);
+      const passed = await this.#pass(call, entry);
+      const { approvalId } = passed;
       observers.decided(decisionReport(call, { rule: "approval", ...(approvalId && { approvalId }) }));
-      return recheck;
+      return passed;
     } catch (error) {
       if (isNotApproved(error)) observers.decided(decisionReport(call, { error }));
       throw error;
@@ -84,7 +82,7 @@ export class ApprovalGate {
 
   async #ask(call: Call, entry: Entry, binding: Binding, recheck: Recheck): Promise<string | undefined> {
     const { context } = call;
-    const named = await this.#approvals.named(namedIn(context), binding);
+    const named = await this.#approvals.named(approvalIn(context), binding);
     if (named?.status === "denied") throw notApproved(entry.id, denial(named), named);
     if (named?.status === "approved") {
       recheck();
@@ -101,13 +99,6 @@ export class ApprovalGate {
 function question({ input, context }: Call, operationId: string, operation: Entry["spec"]) {
   const identity = identityIn(context);
   return { operationId, operation, input, ...(identity !== undefined && { identity }) };
-}
-
-/** The approval that a caller names. */
-function namedIn(context: OperationContext): unknown {
-  const { approval, metadata } = context;
-  if (approval !== undefined) return approval;
-  return typeof metadata === "object" && metadata !== null ? optionOf(metadata, APPROVAL_KEY) : undefined;
 }
 
 function denial({ by, reason }: Approval): string {

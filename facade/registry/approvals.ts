@@ -17,6 +17,7 @@ import { messageOf, nameOf } from "../interop/text.js";
 import { logger } from "../logging.js";
 import type { Identity } from "../types.js";
 import { FolderApprovals } from "./approval-folder.js";
+import { aRedis, RedisApprovals } from "./approval-redis.js";
 import type {
   Approval,
   ApprovalDecision,
@@ -46,10 +47,11 @@ export const approvalOptions = group<ApprovalOptions>({
   may: aFunction,
   store: (value, path) => {
     if (value === "memory") return value;
-    const store = anObject(value, path) as Partial<ApprovalStore> & { folder?: unknown };
+    const store = anObject(value, path) as Partial<ApprovalStore> & { folder?: unknown; redis?: unknown };
     if (store.folder !== undefined) aName(store.folder, `${path}.folder`);
+    else if (store.redis !== undefined) return { redis: aRedis(store.redis, `${path}.redis`) };
     else if (!STEPS.every((step) => isFunction(store[step]))) {
-      throw refusal(path, `must be "memory", { folder } or an object with ${STEPS.join(", ")}`);
+      throw refusal(path, `must be "memory", { folder }, { redis } or an object with ${STEPS.join(", ")}`);
     }
     return value;
   },
@@ -110,6 +112,7 @@ export class ApprovalRequests {
   ) {
     if (store === "memory") this.#store = new MemoryApprovals(MAX_REQUESTS);
     else if ("folder" in store) this.#store = new FolderApprovals(store.folder, MAX_REQUESTS);
+    else if ("redis" in store) this.#store = new RedisApprovals(store.redis, MAX_REQUESTS);
     else this.#store = store;
     this.#expires = expires;
     this.#may = may;

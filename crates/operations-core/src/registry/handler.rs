@@ -84,19 +84,30 @@ impl Call {
     }
 }
 
+/// The member of the metadata that names an approval (`facade/registry/metadata.ts`).
+pub const APPROVAL: &str = "operations/approval";
+
 impl Context {
     /// Whether the caller's metadata has one of these members with something in it.
     #[must_use]
     pub fn mentions(&self, names: &[&str]) -> bool {
-        let Some(metadata) = &self.metadata else {
-            return false;
-        };
-        Object::read(metadata).is_ok_and(|members| {
-            names
-                .iter()
-                .any(|name| members.get(name).is_some_and(|value| value != "null"))
-        })
+        has_any(self.metadata.as_deref(), names)
     }
+
+    /// Whether the call names an approval.
+    #[must_use]
+    pub fn names_approval(&self) -> bool {
+        has_any(self.passed_on.as_deref(), &[APPROVAL])
+    }
+}
+
+fn has_any(metadata: Option<&str>, names: &[&str]) -> bool {
+    let members = metadata.and_then(|text| Object::read(text).ok());
+    members.is_some_and(|members| {
+        names
+            .iter()
+            .any(|name| members.get(name).is_some_and(|value| value != "null"))
+    })
 }
 
 /// What a handler has produced.

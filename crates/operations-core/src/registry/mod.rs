@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 pub use body_stream::{BodyStream, BodyStreamSlot};
-pub use handler::{Call, Context, Envelope, Handler, Outcome, Produced};
+pub use handler::{APPROVAL, Call, Context, Envelope, Handler, Outcome, Produced};
 pub use operation::{Made, OnlyHost, Operation, OutputMode, Schema, Work};
 pub use reports::Reports;
 pub use served::{Answer, Served};
