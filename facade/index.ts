@@ -63,6 +63,7 @@ export type {
   TypedCallMap,
   UntypedOperations,
 } from "./operation-types.js";
+export type { ApprovalRedis } from "./registry/approval-redis.js";
 export type {
   Approval,
   ApprovalCall,
@@ -76,7 +77,6 @@ export type {
   ApprovalVerdict,
   StoredApproval,
 } from "./registry/approval-types.js";
-export type { ApprovalRedis } from "./registry/approval-redis.js";
 export type { Approvals } from "./registry/approvals.js";
 export type { AuthorisedCall, CustomAuth } from "./registry/authorise.js";
 export { createRegistry } from "./registry/create-registry.js";

@@ -108,7 +108,9 @@ test("over a map of calls, the metadata of a call names its approval although al
   await comesThrough(remote, (id) => callMap.call("files.remove", { path: "/a" }, named(id)));
 });
 
-test("over Redis, calls that need an approval reject, and run with it", { skip: missingBroker("redis-server") }, async (t) => {
+test("over Redis, calls that need an approval reject, and run with it", {
+  skip: missingBroker("redis-server"),
+}, async (t) => {
   const { createRedisEventTarget } = await import("@alkdev/operations/transport-redis");
   const redis = await startRedis();
   t.after(() => redis.stop());

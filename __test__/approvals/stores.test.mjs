@@ -89,7 +89,18 @@ for (const [name, { open, isShared, skip = false }] of Object.entries(stores)) {
       const one = guarded({ store: await open(t) });
       const { id } = await requestOf(call(one, 1));
       await one.registry.approvals.decide(id, { approve: true });
-      const guesses = ["", " ", "*", "all", "../x", `${id} `, id.toUpperCase(), `${id}\0`, "request:x", "%00"];
+      const guesses = [
+        "",
+        " ",
+        "*",
+        "all",
+        "../x",
+        `${id} `,
+        id.toUpperCase(),
+        `${id}\0`,
+        "request:x",
+        "%00",
+      ];
       for (const guess of guesses.filter((each) => each !== id)) {
         assert.equal(await one.registry.approvals.get(guess), undefined, JSON.stringify(guess));
         assert.notEqual((await requestOf(call(one, 1, guess))).id, id);
@@ -143,7 +154,9 @@ it("what processes that were killed left in a folder goes when the folder is ful
   for (let nr = 0; nr < 1_000; nr++) await requestOf(call(one, nr));
   await assert.rejects(call(one, "more"), ({ details }) => details.reason === "too-many-approvals");
   assert.deepEqual(
-    readdirSync(folder).filter((name) => !name.endsWith(".request")).sort(),
+    readdirSync(folder)
+      .filter((name) => !name.endsWith(".request"))
+      .sort(),
     others.sort(),
   );
 });

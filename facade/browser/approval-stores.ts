@@ -11,7 +11,9 @@ export const FolderApprovals = /* @__PURE__ */ unavailable(
   most: number,
 ) => never;
 
-export const RedisApprovals = /* @__PURE__ */ unavailable("The option approvals.store.redis") as unknown as new (
+export const RedisApprovals = /* @__PURE__ */ unavailable(
+  "The option approvals.store.redis",
+) as unknown as new (
   options: object,
   most: number,
 ) => never;

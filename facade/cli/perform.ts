@@ -30,6 +30,7 @@ const PERFORMERS: Record<string, () => Promise<Performer>> = {
   describe: async () => (await import("./commands/describe.js")).describeCommand,
   call: async () => (await import("./commands/call.js")).callCommand,
   run: async () => (await import("./commands/run.js")).runCommand,
+  approvals: async () => (await import("./commands/approvals.js")).approvalsCommand,
   search: async () => (await import("./commands/search.js")).searchCommand,
   servers: async () => (await import("./commands/servers.js")).serversCommand,
   tools: async () => (await import("./commands/tools.js")).toolsCommand,

@@ -1,4 +1,9 @@
-import { accessRules, type ImportedAccessControl, type ImportedApproval, importApproval } from "../imported-access.js";
+import {
+  accessRules,
+  type ImportedAccessControl,
+  type ImportedApproval,
+  importApproval,
+} from "../imported-access.js";
 import {
   aBoolean,
   aDuration,

@@ -112,7 +112,11 @@ export class RedisApprovals implements ApprovalStore {
     return text === "" ? [] : text.split(" ");
   }
 
-  async #run(script: string, keys: string[], values: readonly (string | number)[]): Promise<string | null | undefined> {
+  async #run(
+    script: string,
+    keys: string[],
+    values: readonly (string | number)[],
+  ): Promise<string | null | undefined> {
     try {
       return await this.#redis.run(script, keys, values.map(String));
     } catch (error) {

@@ -9,6 +9,7 @@ import {
   aFunction,
   aName,
   anObject,
+  type Fields,
   group,
   isFunction,
   refusal,
@@ -42,9 +43,9 @@ const KEEP = 60 * 60 * 1000;
 
 export const APPROVAL_REQUIRED = "APPROVAL_REQUIRED";
 
-export const approvalOptions = group<ApprovalOptions>({
-  decide: aFunction,
-  may: aFunction,
+export type StoredApprovals = Pick<ApprovalOptions, "store" | "expires">;
+
+const STORED: Fields<StoredApprovals> = {
   store: (value, path) => {
     if (value === "memory") return value;
     const store = anObject(value, path) as Partial<ApprovalStore> & { folder?: unknown; redis?: unknown };
@@ -56,7 +57,12 @@ export const approvalOptions = group<ApprovalOptions>({
     return value;
   },
   expires: aDuration,
-});
+};
+
+/** What a configuration file may say. */
+export const storedApprovals = group<StoredApprovals>(STORED);
+
+export const approvalOptions = group<ApprovalOptions>({ ...STORED, decide: aFunction, may: aFunction });
 
 const STEPS = ["add", "decide", "use", "read", "ids"] as const;
 

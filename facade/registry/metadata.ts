@@ -39,7 +39,8 @@ export function withoutApproval(context: OperationContext): OperationContext {
   );
   delete copy.approval;
   const { metadata } = context;
-  if (typeof metadata !== "object" || metadata === null || !Object.hasOwn(metadata, APPROVAL_KEY)) return copy;
+  if (typeof metadata !== "object" || metadata === null || !Object.hasOwn(metadata, APPROVAL_KEY))
+    return copy;
   const { [APPROVAL_KEY]: _, ...rest } = metadata;
   const allowed = allowedMembers.get(metadata);
   if (allowed !== undefined) restrictMetadata(rest, allowed);
