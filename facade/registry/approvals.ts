@@ -133,11 +133,8 @@ export class ApprovalRequests {
 
   /** The approvals that a filter allows, oldest first. */
   async list(filter: ApprovalFilter = {}): Promise<Approval[]> {
-    const found: Approval[] = [];
-    for (const id of await this.#store.ids()) {
-      const approval = await this.get(id);
-      if (approval !== undefined && matches(approval, filter)) found.push(approval);
-    }
+    const all = await Promise.all([...(await this.#store.ids())].map((id) => this.get(id)));
+    const found = all.filter((each) => each !== undefined && matches(each, filter)) as Approval[];
     return found.sort((a, b) => a.requestedAt - b.requestedAt);
   }
 
