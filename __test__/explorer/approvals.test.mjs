@@ -106,7 +106,7 @@ describe("the approvals page of the explorer", { skip }, () => {
     await page.getByRole("textbox", { name: "Token" }).fill("bobs");
     await page.getByRole("button", { name: "Use it" }).click();
     await page.getByText("bob", { exact: true }).waitFor();
-    const input = { path: `/a${EVIL}`, depth: 1 };
+    const input = { depth: 1, path: `/a${EVIL}` };
     const call = (approval) =>
       registry.execute("files.remove", input, { identity: ADA, ...(approval && { approval }) });
     const { id } = await requestOf(call());
