@@ -1,5 +1,7 @@
 // `metadata` of a call: data for handlers, of which the package reads a few members itself.
 
+import { invalid } from "../errors.js";
+import { nearestName } from "../interop/nearest-name.js";
 import { optionOf } from "../interop/options.js";
 import { type PrivateField, privateField } from "../interop/private-field.js";
 import type { OperationContext } from "../types.js";
@@ -28,7 +30,15 @@ export function approvalIn({ approval, metadata }: OperationContext): unknown {
 
 /** The metadata for a peer: an approval that was not used here may be one of there. */
 export function metadataWithApproval({ approval, metadata }: OperationContext): OperationContext["metadata"] {
-  return typeof approval === "string" ? { ...metadata, [APPROVAL_KEY]: approval } : metadata;
+  if (typeof approval !== "string") return metadata;
+  return restrictedAs(metadata, { ...metadata, [APPROVAL_KEY]: approval });
+}
+
+/** A copy of metadata, which steers no more than it did. */
+function restrictedAs<T extends object>(metadata: object | undefined, copy: T): T {
+  const allowed = metadata && allowedMembers.get(metadata);
+  if (allowed !== undefined) restrictMetadata(copy, allowed);
+  return copy;
 }
 
 /** A copy of a context whose approval is used up: what the handler calls asks for itself. */
@@ -42,8 +52,28 @@ export function withoutApproval(context: OperationContext): OperationContext {
   if (typeof metadata !== "object" || metadata === null || !Object.hasOwn(metadata, APPROVAL_KEY))
     return copy;
   const { [APPROVAL_KEY]: _, ...rest } = metadata;
-  const allowed = allowedMembers.get(metadata);
-  if (allowed !== undefined) restrictMetadata(rest, allowed);
-  copy.metadata = rest;
+  copy.metadata = restrictedAs(metadata, rest);
   return copy;
+}
+
+/** What the package reads in it. */
+const KEYS = ["headers", "lastEventId", "resetTimeoutOnProgress", "timeout"];
+/** Keys that were found to be none of these, and no slip either. */
+const others = new Set<string>(KEYS);
+const MAX_OTHERS = 1_000;
+
+/** Refuses keys that are one slip away from those that the package reads. What came over a wire is data, whatever it is called. */
+export function refuseMisspelt(operationId: string, metadata: object): void {
+  if (allowedMembers.get(metadata) !== undefined) return;
+  for (const key of Object.keys(metadata)) {
+    if (others.has(key)) continue;
+    const nearest = /[^\w-]/.test(key) ? undefined : nearestName(key, KEYS);
+    if (nearest !== undefined) {
+      throw invalid(
+        `The call of ${operationId} was refused: metadata.${key}: Unknown key. Did you mean ${nearest}?`,
+        { operationId, key, nearest, delivery: "none" },
+      );
+    }
+    if (others.size < MAX_OTHERS) others.add(key);
+  }
 }
