@@ -84,7 +84,7 @@ export class FolderApprovals implements ApprovalStore {
     this.#try(() => {
       since = statSync(join(this.#folder, name)).mtimeMs;
     }, ["ENOENT"]);
-    return since < Date.now() - 60_000;
+    return since < Date.now() - 600_000;
   }
 
   /** The id and the part of each file. */
