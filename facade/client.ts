@@ -43,6 +43,8 @@ export interface ClientCallOptions {
   timeout?: number;
   /** For streams: the id of the last event that was received, for the handler's `context.metadata.lastEventId`. */
   lastEventId?: string;
+  /** The approval that the call was refused for (`APPROVAL_REQUIRED`), once it is granted. */
+  approval?: string;
 }
 
 /**
@@ -102,7 +104,7 @@ export function createClient<T>(url: string | URL, options: ClientOptions = {}):
 
   /** Sends the input. The response is a success, of the given type. */
   async function request(run: Run, input: unknown, accept: string): Promise<Response> {
-    const { namespace, name, id, signal, lastEventId } = run;
+    const { namespace, name, id, signal, lastEventId, approval } = run;
     const body = wireText(input, `The input of operation ${id} cannot be sent`) ?? "";
     const bearer = typeof token === "function" ? await token() : token;
     if (signal.aborted) throw run.failure("none");
@@ -118,12 +120,16 @@ export function createClient<T>(url: string | URL, options: ClientOptions = {}):
           "content-type": "application/json",
           ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
           ...(lastEventId !== undefined && { "last-event-id": lastEventId }),
+          ...(approval !== undefined && { approval }),
         },
       });
       // A tool that says that it failed is an envelope too.
-      if (response.ok || response.headers.get("content-type")?.startsWith(ENVELOPE)) return response;
+      const isEnvelope = response.headers.get("content-type")?.startsWith(ENVELOPE);
+      if (isEnvelope || (response.ok && response.status !== 202)) return response;
       const text = await response.text();
-      throw problem(text) ?? unexpected(id, response.status, text);
+      throw (
+        approvalRequired(id, response, text, door) ?? problem(text) ?? unexpected(id, response.status, text)
+      );
     } catch (error) {
       throw error instanceof CallError ? error : run.failure("unknown", error);
     }
@@ -195,6 +201,7 @@ function members(make: (name: string) => unknown): object {
 class Run {
   readonly id: string;
   readonly lastEventId: string | undefined;
+  readonly approval: string | undefined;
   readonly signal: AbortSignal;
   readonly #ending = new AbortController();
   readonly #began = Date.now();
@@ -210,6 +217,7 @@ class Run {
   ) {
     this.id = `${namespace}.${name}`;
     this.lastEventId = given.lastEventId;
+    this.approval = given.approval;
     this.signal = this.#ending.signal;
     this.#given = given;
     if (given.signal?.aborted) this.#abort();
@@ -258,6 +266,25 @@ function envelopeIn(text: string): ResponseEnvelope | undefined {
   if (value === undefined || typeof value.meta !== "object") return undefined;
   const { data, meta } = restored(value, text.includes("$bytes"));
   return { data, meta } as ResponseEnvelope;
+}
+
+/** The answer to a call that needs an approval. */
+function approvalRequired(
+  id: string,
+  { status, headers }: Response,
+  text: string,
+  door: string,
+): CallError | undefined {
+  const { approval } = parsed(text) ?? {};
+  const location = headers.get("location");
+  const approvalId = Object(approval).id;
+  if (status !== 202 || typeof approvalId !== "string") return undefined;
+  const message = `Operation ${id} needs the approval of a person, and nothing was done. Once approval ${approvalId} is granted, repeat the same call with it`;
+  return new CallError("APPROVAL_REQUIRED", message, {
+    operationId: id,
+    approval: { ...Object(approval), ...(location !== null && { url: new URL(location, door).href }) },
+    delivery: "none",
+  });
 }
 
 /** The error that a problem document describes: `problem` of `crates/operations-http/src/message/served.rs` has the same rule. */

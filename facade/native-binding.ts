@@ -427,6 +427,10 @@ export declare class RegistryServer {
   tellLog(id: string, line: string): void;
   /** A call asks its client: a JSON list. Answers arrive as events. */
   askClient(id: string, questions: string): void;
+  /** A call waits for a person: it holds no permit meanwhile. */
+  releasePermit(id: string): void;
+  /** It goes on: resolves when it has its permit again. */
+  regainPermit(id: string): Promise<undefined>;
   /** The resource at an address has changed: clients that are subscribed to it are notified. */
   resourceUpdated(uri: string): void;
   /**

@@ -4,15 +4,18 @@ import { accessDenied } from "../access.js";
 import { CallError } from "../errors.js";
 import { messageOf } from "../interop/text.js";
 import { logger } from "../logging.js";
+import type { OperationContext } from "../types.js";
+import { approvalClientIn, askClient, takeApproved } from "./approval-client.js";
 import type { Approval, ApprovalOptions, ApprovalVerdict } from "./approval-types.js";
 import { APPROVAL_REQUIRED, type ApprovalRequests, type Binding } from "./approvals.js";
 import { decisionReport } from "./audit.js";
 import { identityIn } from "./authorise.js";
-import type { Call } from "./call.js";
+import { Call, TOOL } from "./call.js";
 import { canonicalJson } from "./canonical-json.js";
 import type { Entry } from "./entry.js";
 import { approvalIn } from "./metadata.js";
 import type { Observers } from "./observers.js";
+import type { OperationRegistry } from "./registry.js";
 
 const log = logger("registry");
 
@@ -56,7 +59,7 @@ export class ApprovalGate {
   }
 
   async #pass(call: Call, entry: Entry): Promise<Passed> {
-    const verdict = await this.#verdict(call, entry);
+    const verdict = await this.verdict(call, entry);
     if (verdict === "allow") return {};
     if (verdict !== "ask") throw notApproved(entry.id, "it is not allowed");
     const { context } = call;
@@ -68,7 +71,8 @@ export class ApprovalGate {
     return { recheck, approvalId: await this.#ask(call, entry, binding, recheck) };
   }
 
-  async #verdict(call: Call, { id, spec }: Entry): Promise<ApprovalVerdict> {
+  /** What is to happen to a call. */
+  async verdict(call: Call, { id, spec }: Entry): Promise<ApprovalVerdict> {
     if (this.#decide === undefined) return spec.approval === "always" ? "ask" : "allow";
     const { isServed, isOutside } = call.origin;
     const origin = isServed ? "served" : isOutside ? "tool" : "direct";
@@ -82,18 +86,59 @@ export class ApprovalGate {
 
   async #ask(call: Call, entry: Entry, binding: Binding, recheck: Recheck): Promise<string | undefined> {
     const { context } = call;
-    const named = await this.#approvals.named(approvalIn(context), binding);
+    if (takeApproved(context, entry.id, binding.input)) return undefined;
+    const client = approvalClientIn(context);
+    const named = await this.#named(context, client?.answered ?? [], binding);
     if (named?.status === "denied") throw notApproved(entry.id, denial(named), named);
-    if (named?.status === "approved") {
-      recheck();
-      if (await this.#approvals.use(named)) return named.id;
-    }
+    if (await this.#use(named, recheck)) return named?.id;
     if (typeof context.approve === "function") {
       if ((await context.approve(question(call, entry.id, entry.spec))) === true) return undefined;
       throw notApproved(entry.id, "it was denied");
     }
-    throw required(named?.status === "pending" ? named : await this.#approvals.request(binding));
+    const asked = named?.status === "pending" ? named : await this.#approvals.request(binding);
+    if (client === undefined) throw required(asked);
+    const decided = await askClient(this.#approvals, client, asked, context);
+    if (decided.status === "denied") throw notApproved(entry.id, denial(decided), decided);
+    if (await this.#use(decided, recheck)) return decided.id;
+    throw required(decided.status === "pending" ? decided : await this.#approvals.request(binding));
   }
+
+  /** The approval for this call that its caller names, or that its client has answered about. */
+  async #named(
+    context: OperationContext,
+    answered: readonly string[],
+    binding: Binding,
+  ): Promise<Approval | undefined> {
+    for (const id of [approvalIn(context), ...answered]) {
+      const approval = await this.#approvals.named(id, binding);
+      if (approval !== undefined) return approval;
+    }
+    return undefined;
+  }
+
+  /** Uses an approval up, if there is one that can be used. */
+  async #use(approval: Approval | undefined, recheck: Recheck): Promise<boolean> {
+    if (approval?.status !== "approved") return false;
+    recheck();
+    return this.#approvals.use(approval);
+  }
+}
+
+/** Whether a person has to approve a call of a model that it may make. */
+export async function needsApproval(
+  registry: OperationRegistry,
+  id: string,
+  input: unknown,
+  context: OperationContext,
+): Promise<boolean> {
+  const entry = registry.entry(id);
+  if (entry?.isGated !== true) return false;
+  try {
+    await registry.authorize(id, input, context);
+  } catch {
+    return false;
+  }
+  return (await registry.gate.verdict(new Call(id, "call", input, context, TOOL), entry)) === "ask";
 }
 
 function question({ input, context }: Call, operationId: string, operation: Entry["spec"]) {
@@ -119,7 +164,7 @@ function isNotApproved(error: unknown): boolean {
 }
 
 function required({ id, operationId, expires }: Approval): CallError {
-  const message = `Operation ${operationId} needs an approval, and nothing was done. Once approval ${id} is granted, repeat the same call with it`;
+  const message = `Operation ${operationId} needs the approval of a person, and nothing was done. Once approval ${id} is granted, repeat the same call with it`;
   return new CallError(APPROVAL_REQUIRED, message, {
     operationId,
     approval: { id, operationId, expires },

@@ -153,7 +153,8 @@ export interface ApprovalOptions {
   decide?(call: ApprovalCall): ApprovalVerdict | Promise<ApprovalVerdict>;
   /**
    * Who may decide through a door. By default those with the scope `approvals:decide`, except about their own
-   * requests. Code of this program may always.
+   * requests. Code of this program may always. Without this function, an MCP client that can be asked decides about its own
+   * calls; with it, only a client is asked whose caller may decide.
    */
   may?(identity: Identity | undefined, approval: Approval): boolean | Promise<boolean>;
   /** `"memory"` (the default), a folder or a Redis that several processes may share, or a store of your own. */

@@ -1,6 +1,7 @@
 // Requests for approvals, their decisions and their one use.
 
 import { CallError, failed, InfrastructureErrorCode, invalid } from "../errors.js";
+import { onAbort } from "../interop/abort.js";
 import { later, newId } from "../interop/host.js";
 import { type Listener, NamedListeners } from "../interop/listeners.js";
 import {
@@ -40,6 +41,9 @@ const MAX_INPUT = 256 * 1024;
 const LONGEST_TIMER = 2 ** 31 - 1;
 /** How long a request is stored after it has expired, in ms. */
 const KEEP = 60 * 60 * 1000;
+
+/** How often a decision of another process is looked for while a call waits for it, in ms. */
+const LOOK_EVERY = 500;
 
 export const APPROVAL_REQUIRED = "APPROVAL_REQUIRED";
 
@@ -100,7 +104,7 @@ interface Decided {
  * }
  * ```
  */
-export type Approvals = Omit<ApprovalRequests, "request" | "named" | "use">;
+export type Approvals = Omit<ApprovalRequests, "request" | "named" | "use" | "mayAnswer" | "whenDecided">;
 
 export class ApprovalRequests {
   readonly #store: ApprovalStore;
@@ -174,6 +178,41 @@ export class ApprovalRequests {
     }
     const isOwn = approval.identity?.id === identity?.id;
     return !isOwn && identity?.scopes.includes("approvals:decide") === true;
+  }
+
+  /** Whether the client of a call may decide about its own request when it is asked directly: unless `may` says otherwise.
+   * @internal */
+  async mayAnswer(identity: Identity | undefined, approval: Approval): Promise<boolean> {
+    return this.#may === undefined || this.mayDecide(identity, approval);
+  }
+
+  /** Resolves when a request is decided, in whatever process; when the signal is aborted; or at a time. @internal */
+  whenDecided(
+    id: string,
+    signal: AbortSignal | undefined,
+    until: number,
+  ): { decided: Promise<void>; stop(): void } {
+    const ends: (() => void)[] = [];
+    let isOver = false;
+    const decided = new Promise<void>((resolve) => {
+      const look = () =>
+        later(async () => {
+          if (isOver) return;
+          const approval = await this.get(id).catch(() => undefined);
+          if (approval?.status !== "pending" || Date.now() >= until) resolve();
+          else look();
+        }, LOOK_EVERY);
+      look();
+      ends.push(
+        onAbort(signal, resolve),
+        this.on("decided", (approval) => void (approval.id === id && resolve())),
+      );
+    });
+    const stop = () => {
+      isOver = true;
+      for (const end of ends) end();
+    };
+    return { decided, stop };
   }
 
   /** The request for a call: the one that waits, or a new one. @internal */

@@ -86,6 +86,8 @@ export class OperationRegistry<TOperations = any> {
   readonly #limiter: Limiter | undefined;
   /** Calls that need a person. */
   readonly approvals: Approvals;
+  /** Decides which calls these are. @internal */
+  readonly gate: ApprovalGate;
   /** Whether every call is decided by a function of the application. */
   readonly #hasDecide: boolean;
   #revision = 0;
@@ -110,8 +112,9 @@ export class OperationRegistry<TOperations = any> {
       this.#decidedByPerson(approval),
     );
     this.approvals = approvals;
+    this.gate = new ApprovalGate(approvals, decide, () => this.#pipeline.observers);
     this.#pipeline = new Pipeline(this.#entries, {
-      approvals: new ApprovalGate(approvals, decide, () => this.#pipeline.observers),
+      approvals: this.gate,
       customAuth: { ...checked.customAuth },
       trustDirectCalls,
       output: this.#output,
