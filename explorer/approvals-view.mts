@@ -40,12 +40,14 @@ export class ApprovalsView {
     );
   }
 
-  async open(): Promise<void> {
+  /** `id` is of the request that an address leads to. */
+  async open(id = ""): Promise<void> {
     this.heading.focus();
     this.#timer = setInterval(() => {
       if (document.visibilityState === "visible") void this.refresh();
     }, FOLLOW_EVERY);
     await this.refresh();
+    this.#cards.get(id)?.card.scrollIntoView();
   }
 
   leave(): void {

@@ -147,7 +147,7 @@ async function route(): Promise<void> {
     const opened = kind === "program" ? programView : approvalsView;
     view = opened;
     fill(main, back(), opened.element);
-    await opened.open();
+    await opened.open(decoded(namespace ?? ""));
     return;
   }
   if (!isOperation) {

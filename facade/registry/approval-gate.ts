@@ -3,12 +3,13 @@
 import { accessDenied } from "../access.js";
 import { CallError } from "../errors.js";
 import { messageOf } from "../interop/text.js";
+import { traceDecision } from "../interop/trace.js";
 import { logger } from "../logging.js";
 import type { OperationContext } from "../types.js";
 import { approvalClientIn, askClient, takeApproved } from "./approval-client.js";
 import type { Approval, ApprovalOptions, ApprovalVerdict } from "./approval-types.js";
 import { APPROVAL_REQUIRED, type ApprovalRequests, type Binding } from "./approvals.js";
-import { decisionReport } from "./audit.js";
+import { type Decision, decisionReport } from "./audit.js";
 import { identityIn } from "./authorise.js";
 import { Call, TOOL } from "./call.js";
 import { canonicalJson } from "./canonical-json.js";
@@ -45,17 +46,21 @@ export class ApprovalGate {
 
   /** Resolves when the call may run, with a check for the moment before it does; rejects if it may not. */
   async pass(call: Call, entry: Entry): Promise<Passed> {
-    const observers = this.#observers();
-    if (observers?.isAuditing !== true) return this.#pass(call, entry);
     try {
       const passed = await this.#pass(call, entry);
       const { approvalId } = passed;
-      observers.decided(decisionReport(call, { rule: "approval", ...(approvalId && { approvalId }) }));
+      this.#report(call, { rule: "approval", ...(approvalId && { approvalId }) });
       return passed;
     } catch (error) {
-      if (isNotApproved(error)) observers.decided(decisionReport(call, { error }));
+      if (isNotApproved(error)) this.#report(call, { error });
       throw error;
     }
+  }
+
+  #report(call: Call, decision: Decision): void {
+    const observers = this.#observers();
+    if (observers?.isAuditing === true) observers.decided(decisionReport(call, decision));
+    traceDecision(() => decisionReport(call, decision));
   }
 
   async #pass(call: Call, entry: Entry): Promise<Passed> {
