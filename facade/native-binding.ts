@@ -375,6 +375,14 @@ export declare class RedisBus {
   close(): void;
 }
 
+/** A Redis in which something is kept. It is connected when it is first used. */
+export declare class RedisStore {
+  /** `options` are those of `createRedisEventTarget`, as JSON; `who` is what refusals begin with. */
+  constructor(runtime: Runtime, who: string, options: string);
+  /** Runs a script that returns a text or nothing. The prefix is put before each key. */
+  run(script: string, keys: Array<string>, arguments: Array<string>): Promise<string | undefined | null>;
+}
+
 /** Scripted operations of a native registry, and calls of them. */
 export declare class RegistryHooks {
   /** Uses the errors of the given runtime. */

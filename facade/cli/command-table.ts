@@ -140,6 +140,7 @@ const ALL: readonly Command[] = [
       { name: "trusted", summary: "Skip the access rules" },
       { name: "timeout", value: "<ms>", summary: "Time out after this many milliseconds" },
       { name: "limit", value: "<number>", summary: "Stop a stream after this many events" },
+      { name: "approval", value: "<id>", summary: "The approval that was granted for this call" },
     ],
     details: [
       "The input is JSON; `@file` reads it from a file, `-` from standard input. Without one it is {}.",
@@ -192,6 +193,35 @@ const ALL: readonly Command[] = [
       "The tokens are stored in a file that only you can read, where `serve` and `call` find them.",
     ],
     examples: ["operations login calendar", "operations login calendar --device"],
+  },
+  {
+    name: "approvals",
+    summary: "Show the calls that wait for an approval, and decide about them",
+    usage: "[list | approve <id> | deny <id>]",
+    least: 0,
+    most: 2,
+    options: [
+      CONFIG,
+      {
+        name: "url",
+        value: "<url>",
+        summary: "The HTTP door of a hub, instead of the store of a configuration",
+      },
+      {
+        name: "token",
+        value: "<token>",
+        summary: "With --url: your token (default: the variable OPERATIONS_TOKEN)",
+      },
+      { name: "as", value: "<id>", summary: "Decide as an identity of `tokens` (default: your user name)" },
+      { name: "reason", value: "<text>", summary: "Why, for whoever asked" },
+      { name: "all", summary: "List those that were decided, used or expired too" },
+    ],
+    choices: ["list", "approve", "deny"],
+    details: ["Who can write to the store may decide; with --url, the hub says who may."],
+    examples: [
+      "operations approvals --url https://hub.example/api",
+      "operations approvals approve 6b1f4c6e-2f0a-4f3e-9d55-0c8a2f7b1f11 --reason 'checked the path'",
+    ],
   },
   {
     name: "search",

@@ -1,6 +1,6 @@
 import type { ResponseEnvelope, SpilledResult } from "../envelope.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
-import { importedRules, UserRules } from "../imported-access.js";
+import { importedApproval, importedRules, UserRules } from "../imported-access.js";
 import type { Yielder } from "../interop/event-loop.js";
 import { jsonOf, messageOf } from "../interop/text.js";
 import { logger } from "../logging.js";
@@ -50,7 +50,7 @@ export type MCPOperation = OperationSpec & { handler: OperationHandler };
 export interface MCPToolProblem {
   /** The name of the tool, or its place in the list. */
   tool: string;
-  field: "name" | "inputSchema" | "outputSchema" | "accessControl" | "tools";
+  field: "name" | "inputSchema" | "outputSchema" | "accessControl" | "approval" | "tools";
   reason: string;
 }
 
@@ -97,7 +97,7 @@ export class ToolList {
     const imported = new Map<string, Imported>();
     const listProblems = [...problems];
     const changes: ToolChanges = { added: [], removed: [], changed: [] };
-    const { accessControl } = this.client.config;
+    const { accessControl, approval } = this.client.config;
     const view = (this.client.config.tools ?? {}) as MCPToolView;
     const ids = new Map<string, string>();
     const names: string[] = [];
@@ -150,6 +150,12 @@ export class ToolList {
         operation.accessControl = this.#rules.for(name, rules);
       } catch (error) {
         leaveOut({ tool: name, field: "accessControl", reason: messageOf(error) });
+        continue;
+      }
+      try {
+        Object.assign(operation, importedApproval(approval, operation));
+      } catch (error) {
+        leaveOut({ tool: name, field: "approval", reason: messageOf(error) });
         continue;
       }
       imported.set(name, { tool: name, operation, problems, text });

@@ -1,6 +1,6 @@
 // What an HTTP service can be configured with.
 
-import { accessRules } from "../imported-access.js";
+import { accessRules, importApproval } from "../imported-access.js";
 import { nearestName } from "../interop/nearest-name.js";
 import {
   aBoolean,
@@ -141,6 +141,7 @@ const FIELDS: Fields<OpenAPIImportConfig> = {
   tls: group<Authorities>(AUTHORITIES),
   ca: someCertificates,
   accessControl: accessRules,
+  approval: importApproval,
   limits: callLimits,
   breaker: circuitBreaker,
   output: oneOf("normalise", "normalize", "keep", "off", "strict"),

@@ -1,5 +1,6 @@
 // What a user may say about an HTTP service.
 
+import type { ImportedApproval } from "../imported-access.js";
 import type { Authorities } from "../interop/tls.js";
 import type { MCPTokenStore } from "../interop/token-store.js";
 import type { OutputMode } from "../registry/entry.js";
@@ -70,6 +71,8 @@ export interface HTTPServiceConfig {
    * caller.
    */
   accessControl?: AccessControl | ((spec: OperationSpec) => AccessControl | undefined);
+  /** Which operations need the approval of a person: a word for all of them, or a function of each. By default none. */
+  approval?: ImportedApproval;
   /** Limits for all operations of the service together. */
   limits?: CallLimits;
   /** When to stop calling the service because it fails. */

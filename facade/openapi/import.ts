@@ -1,7 +1,7 @@
 // From a document to operations.
 
 import { CallError, invalid } from "../errors.js";
-import { importedRules } from "../imported-access.js";
+import { importedApproval, importedRules } from "../imported-access.js";
 import { refusal } from "../interop/options.js";
 import { jsonOf, kindOf } from "../interop/text.js";
 import { logger } from "../logging.js";
@@ -138,7 +138,7 @@ function operationOf(
   const given = typeof rules === "function" ? rules(operation) : rules;
   // A copy for each: the rules of an operation can be changed until `register` freezes them.
   if (given !== undefined) operation.accessControl = importedRules(given, operation);
-  return operation;
+  return Object.assign(operation, importedApproval(config.approval, operation));
 }
 
 /** A schema of one operation; errors name the operation. */

@@ -16,8 +16,9 @@ export function dependsOnCalls({ auth, headers }: CheckedConfig): boolean {
 export function outgoing(
   config: CheckedConfig,
   context: OperationContext | undefined,
+  isServed: boolean,
 ): string | undefined | Promise<string> {
-  const own = callHeaders(context);
+  const own = callHeaders(context, isServed);
   const token = oauthOf(config.auth)?.grant === "token_exchange" ? callerTokenIn(context) : undefined;
   if (dependsOnCalls(config)) return withCallOptions(config, context ?? {}, own, token);
   return token === undefined ? own : `[${own ?? "null"},null,null,${JSON.stringify(token)}]`;

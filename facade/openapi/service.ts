@@ -76,9 +76,14 @@ export class HttpService {
   }
 
   /** What a call sends, encoded. */
-  encode(index: number, input: unknown, context: OperationContext | undefined): Soon<OutgoingCall> {
+  encode(
+    index: number,
+    input: unknown,
+    context: OperationContext | undefined,
+    isServed: boolean,
+  ): Soon<OutgoingCall> {
     this.#plans[index] ??= planOf(this.native.bodyOf(index));
-    const headers = outgoing(this.config, context);
+    const headers = outgoing(this.config, context, isServed);
     const encoded = encodeInput(input, this.#plans[index] ?? undefined);
     if (headers instanceof Promise || encoded instanceof Promise) return both(encoded, headers);
     return { ...encoded, headers };

@@ -3,12 +3,13 @@
 import { accessDenied } from "../access.js";
 import { CallError } from "../errors.js";
 import { messageOf } from "../interop/text.js";
+import { traceDecision } from "../interop/trace.js";
 import { logger } from "../logging.js";
 import type { OperationContext } from "../types.js";
 import { approvalClientIn, askClient, takeApproved } from "./approval-client.js";
 import type { Approval, ApprovalOptions, ApprovalVerdict } from "./approval-types.js";
 import { APPROVAL_REQUIRED, type ApprovalRequests, type Binding } from "./approvals.js";
-import { decisionReport } from "./audit.js";
+import { type Decision, decisionReport } from "./audit.js";
 import { identityIn } from "./authorise.js";
 import { Call, TOOL } from "./call.js";
 import { canonicalJson } from "./canonical-json.js";
@@ -22,8 +23,9 @@ const log = logger("registry");
 /** Throws if the input is not what was approved. */
 export type Recheck = () => void;
 
-interface Passed {
+export interface Passed {
   readonly recheck?: Recheck;
+  /** What was used up. */
   readonly approvalId?: string | undefined;
 }
 
@@ -42,18 +44,23 @@ export class ApprovalGate {
     this.#observers = observers;
   }
 
-  /** Resolves when the call may run, to a check for the moment before it does; rejects if it may not. */
-  async pass(call: Call, entry: Entry): Promise<Recheck | undefined> {
-    const observers = this.#observers();
-    if (observers?.isAuditing !== true) return (await this.#pass(call, entry)).recheck;
+  /** Resolves when the call may run, with a check for the moment before it does; rejects if it may not. */
+  async pass(call: Call, entry: Entry): Promise<Passed> {
     try {
-      const { recheck, approvalId } = await this.#pass(call, entry);
-      observers.decided(decisionReport(call, { rule: "approval", ...(approvalId && { approvalId }) }));
-      return recheck;
+      const passed = await this.#pass(call, entry);
+      const { approvalId } = passed;
+      this.#report(call, { rule: "approval", ...(approvalId && { approvalId }) });
+      return passed;
     } catch (error) {
-      if (isNotApproved(error)) observers.decided(decisionReport(call, { error }));
+      if (isNotApproved(error)) this.#report(call, { error });
       throw error;
     }
+  }
+
+  #report(call: Call, decision: Decision): void {
+    const observers = this.#observers();
+    if (observers?.isAuditing === true) observers.decided(decisionReport(call, decision));
+    traceDecision(() => decisionReport(call, decision));
   }
 
   async #pass(call: Call, entry: Entry): Promise<Passed> {

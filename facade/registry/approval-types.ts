@@ -1,6 +1,7 @@
 // Approvals, as programs see them.
 
 import type { CallerIdentity, Identity, OperationSpec } from "../types.js";
+import type { ApprovalRedis } from "./approval-redis.js";
 
 /**
  * Where a request for an approval stands. `"used"`: the call was made. `"expired"`: it was not made in time.
@@ -156,8 +157,8 @@ export interface ApprovalOptions {
    * calls; with it, only a client is asked whose caller may decide.
    */
   may?(identity: Identity | undefined, approval: Approval): boolean | Promise<boolean>;
-  /** `"memory"` (the default), a folder that several processes may share, or a store of your own. */
-  store?: "memory" | { folder: string } | ApprovalStore;
+  /** `"memory"` (the default), a folder or a Redis that several processes may share, or a store of your own. */
+  store?: "memory" | { folder: string } | { redis: ApprovalRedis } | ApprovalStore;
   /** How long a request can be decided and used, in milliseconds. 24 hours by default. */
   expires?: number;
 }

@@ -10,6 +10,7 @@ import {
   aFunction,
   aName,
   anObject,
+  type Fields,
   group,
   isFunction,
   refusal,
@@ -18,6 +19,7 @@ import { messageOf, nameOf } from "../interop/text.js";
 import { logger } from "../logging.js";
 import type { Identity } from "../types.js";
 import { FolderApprovals } from "./approval-folder.js";
+import { aRedis, RedisApprovals } from "./approval-redis.js";
 import type {
   Approval,
   ApprovalDecision,
@@ -45,20 +47,26 @@ const LOOK_EVERY = 500;
 
 export const APPROVAL_REQUIRED = "APPROVAL_REQUIRED";
 
-export const approvalOptions = group<ApprovalOptions>({
-  decide: aFunction,
-  may: aFunction,
+export type StoredApprovals = Pick<ApprovalOptions, "store" | "expires">;
+
+const STORED: Fields<StoredApprovals> = {
   store: (value, path) => {
     if (value === "memory") return value;
-    const store = anObject(value, path) as Partial<ApprovalStore> & { folder?: unknown };
+    const store = anObject(value, path) as Partial<ApprovalStore> & { folder?: unknown; redis?: unknown };
     if (store.folder !== undefined) aName(store.folder, `${path}.folder`);
+    else if (store.redis !== undefined) return { redis: aRedis(store.redis, `${path}.redis`) };
     else if (!STEPS.every((step) => isFunction(store[step]))) {
-      throw refusal(path, `must be "memory", { folder } or an object with ${STEPS.join(", ")}`);
+      throw refusal(path, `must be "memory", { folder }, { redis } or an object with ${STEPS.join(", ")}`);
     }
     return value;
   },
   expires: aDuration,
-});
+};
+
+/** What a configuration file may say. */
+export const storedApprovals = group<StoredApprovals>(STORED);
+
+export const approvalOptions = group<ApprovalOptions>({ ...STORED, decide: aFunction, may: aFunction });
 
 const STEPS = ["add", "decide", "use", "read", "ids"] as const;
 
@@ -114,6 +122,7 @@ export class ApprovalRequests {
   ) {
     if (store === "memory") this.#store = new MemoryApprovals(MAX_REQUESTS);
     else if ("folder" in store) this.#store = new FolderApprovals(store.folder, MAX_REQUESTS);
+    else if ("redis" in store) this.#store = new RedisApprovals(store.redis, MAX_REQUESTS);
     else this.#store = store;
     this.#expires = expires;
     this.#may = may;
@@ -128,11 +137,8 @@ export class ApprovalRequests {
 
   /** The approvals that a filter allows, oldest first. */
   async list(filter: ApprovalFilter = {}): Promise<Approval[]> {
-    const found: Approval[] = [];
-    for (const id of await this.#store.ids()) {
-      const approval = await this.get(id);
-      if (approval !== undefined && matches(approval, filter)) found.push(approval);
-    }
+    const all = await Promise.all([...(await this.#store.ids())].map((id) => this.get(id)));
+    const found = all.filter((each) => each !== undefined && matches(each, filter)) as Approval[];
     return found.sort((a, b) => a.requestedAt - b.requestedAt);
   }
 

@@ -4,6 +4,7 @@ import { checkedRules } from "../imported-access.js";
 import { aFunction, aName, oneOf } from "../interop/options.js";
 import { type IdPattern, patternOf } from "../interop/pattern.js";
 import { nameOf } from "../interop/text.js";
+import { traceDecision } from "../interop/trace.js";
 import { logger } from "../logging.js";
 import type {
   CallId,
@@ -271,6 +272,7 @@ export class OperationRegistry<TOperations = any> {
   #decidedByPerson(approval: Approval): void {
     const { observers } = this.#pipeline;
     if (observers?.isAuditing === true) observers.decided(personReport(approval));
+    traceDecision(() => personReport(approval));
   }
 
   #notifyRegistered({ id, spec }: Entry, isNew: boolean): void {

@@ -45,6 +45,7 @@ impl Handler for HttpHandler {
             && (self.operation.response != ResponseKind::Binary || context.pieces.is_some())
             && !self.makes_bigints()
             && !context.mentions(&["headers"])
+            && (!self.operation.is_served || !context.names_approval())
     }
 
     fn call(&self, input: Option<Document>, context: Context) -> BoxFuture<'static, Outcome> {
