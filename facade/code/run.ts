@@ -127,6 +127,12 @@ export class Run {
     this.#fail(InfrastructureErrorCode.ABORTED, "The run was aborted");
   }
 
+  /** Ends it here. What is in the store of it can be resumed. */
+  leave() {
+    this.isDurable = false;
+    this.#fail(InfrastructureErrorCode.ABORTED, "The code runner was closed", { reason: "closed" });
+  }
+
   limit(limit: keyof CodeLimits) {
     const most = this.#settings.limits[limit];
     const unit = UNITS[limit];
@@ -188,7 +194,7 @@ export class Run {
 
   #log(json: string) {
     const { level, text } = JSON.parse(json) as CodeLog;
-    const log = { level, text };
+    const log = { level: LEVELS.includes(level) ? level : "info", text: String(text) };
     this.#logBytes += Buffer.byteLength(json);
     this.#run.logs.push(log);
     quietly(() => this.#settings.options.onLog?.(log));
@@ -349,6 +355,8 @@ export class Run {
     this.#end(run);
   }
 }
+
+const LEVELS: readonly CodeLog["level"][] = ["debug", "info", "warn", "error"];
 
 const UNITS: Readonly<Record<keyof CodeLimits, string>> = {
   memory: " bytes",
