@@ -7,8 +7,8 @@ import { after, describe, it } from "node:test";
 import { runInThisContext } from "node:vm";
 import { CallError } from "@alkdev/operations";
 import { createCodeRunner } from "@alkdev/operations/code";
-import { AUTHORITY, END, OUTLIVE, REACH } from "./attempts.mjs";
 import { assertNoStalls } from "../support/event-loop.mjs";
+import { AUTHORITY, END, OUTLIVE, REACH } from "./attempts.mjs";
 import { programs } from "./support.mjs";
 
 assertNoStalls();
@@ -38,7 +38,13 @@ like("demo.double", "huge", {
   },
   errorSchemas: undefined,
 });
-registry.register({ ...registry.getSpec("demo.double"), namespace: "pay", name: "out", approval: "always", handler: ({ n }) => n });
+registry.register({
+  ...registry.getSpec("demo.double"),
+  namespace: "pay",
+  name: "out",
+  approval: "always",
+  handler: ({ n }) => n,
+});
 /** The names of operations that mean something to objects. */
 const NAMES = [
   "__proto__",
@@ -270,7 +276,6 @@ function expression(next, depth = 0) {
       `new Proxy({}, { ownKeys: () => ["x", "a"], getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }), get: (target, name) => name === "a" ? ${inner()} : undefined })`,
     () => `Object.assign(Object.create({ inherited: 1 }), { [Symbol("s")]: 1, own: ${inner()} })`,
     () => `Object.defineProperty({ seen: 1 }, "hidden", { value: ${inner()} })`,
-    // biome-ignore lint/suspicious/noThenProperty: it is what is tried
     () => `({ then: ${inner()} })`,
     () => `({ __proto__: ${inner()}, own: 1 })`,
     () => `Object.assign([1, 2], { extra: ${inner()} })`,

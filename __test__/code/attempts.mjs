@@ -116,11 +116,7 @@ export const REACH = {
     "Object.prototype.toJSON = String.prototype.toJSON = Number.prototype.toJSON = function () { return 'mine' }; const n = await demo.double.envelope({ n: 4 }).catch(({ message }) => message); delete Object.prototype.toJSON; delete String.prototype.toJSON; delete Number.prototype.toJSON; return typeof n",
     "object",
   ],
-  "two answers, by a thenable": [
-    // biome-ignore lint/suspicious/noThenProperty: it is what is tried
-    "return { then(resolve) { resolve(1); resolve(2); throw 3 } }",
-    1,
-  ],
+  "two answers, by a thenable": ["return { then(resolve) { resolve(1); resolve(2); throw 3 } }", 1],
   "another answer, after the end": [
     "const held = { n: 1 }; (async () => { for (let i = 0; i < 50; i++) await null; held.n = 2; console.log('late') })(); return held",
     { n: 1 },
@@ -298,7 +294,6 @@ export const OUTLIVE = {
     "microtasks without an end":
       "const turn = () => { Promise.resolve().then(turn) }; turn(); await new Promise(() => {})",
     "asynchronous recursion": "const turn = async () => { for (;;) await null }; await turn()",
-    // biome-ignore lint/suspicious/noThenProperty: it is what is tried
     "thenables without an end": "return { then(resolve) { resolve(this) } }",
     "a regular expression": "/(a+)+$/.test('a'.repeat(60) + 'b')",
     "a regular expression that looks ahead": "/^(?=(a+)+$)/.test('a'.repeat(60) + 'b')",
@@ -362,7 +357,6 @@ export const OUTLIVE = {
 /** Programs that end by themselves, and what they end with. */
 export const END = {
   "a promise that is never settled": ["await new Promise(() => {})", "PROGRAM_ERROR"],
-  // biome-ignore lint/suspicious/noThenProperty: it is what is tried
   "a thenable that is never settled": ["return { then() {} }", "PROGRAM_ERROR"],
   "a module that waits for nothing": ["export default await new Promise(() => {})", "PROGRAM_ERROR"],
   "an error without a prototype": ["throw Object.create(null)", "PROGRAM_ERROR"],
