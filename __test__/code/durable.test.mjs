@@ -205,6 +205,7 @@ function program(next) {
       open.add(call);
       return call;
     };
+    ${next() < 0.5 ? 'await one("work.do", "before");' : ""}
     await one("pay.send", "first");
     ${steps.join("\n")}
     await settled();

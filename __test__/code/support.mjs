@@ -64,6 +64,7 @@ export function programs({ effects, point = () => {} } = {}) {
     throw new CallError("NOT_TODAY", "It always fails");
   });
   add("pay", "send", async ({ key }, context) => {
+    point();
     if (context.approval !== `for-${key}`) {
       throw new CallError("APPROVAL_REQUIRED", "Ask first", {
         approval: { id: `for-${key}`, operationId: "pay.send" },
