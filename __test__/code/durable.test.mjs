@@ -175,7 +175,7 @@ function program(next) {
   const call = () => {
     key += 1;
     const odds = next();
-    const id = odds < 0.25 ? "pay.send" : odds < 0.85 ? "work.do" : "work.fail";
+    const id = odds < 0.25 ? "pay.send" : odds < 0.85 ? "work.do" : "broken.do";
     return `one("${id}", "k${key}")`;
   };
   const forms = [

@@ -59,7 +59,7 @@ export function programs({ effects, point = () => {} } = {}) {
     await effect(`do ${key}`);
     return `done ${key}`;
   });
-  add("work", "fail", async ({ key }) => {
+  add("broken", "do", async ({ key }) => {
     await effect(`fail ${key}`);
     throw new CallError("NOT_TODAY", "It always fails");
   });
