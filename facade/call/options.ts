@@ -64,7 +64,7 @@ const NO_OPTIONS = Object.freeze(
 export function checkedCall(operationId: string, options: CallOptions | undefined): CallOptions {
   checkOperationId(operationId);
   if (options === undefined) return NO_OPTIONS;
-  const checked = usualCall(options) ?? checkedOptions<CallOptions>(options, CALL, ignored);
+  const checked = plainOptions(options) ?? checkedOptions<CallOptions>(options, CALL, ignored);
   if (checked.metadata !== undefined) refuseMisspelt(operationId, checked.metadata);
   const { timeout, deadline = Number.POSITIVE_INFINITY } = checked;
   return timeout === undefined ? checked : { ...checked, deadline: Math.min(deadline, Date.now() + timeout) };
@@ -72,7 +72,7 @@ export function checkedCall(operationId: string, options: CallOptions | undefine
 
 /** What `checkedOptions` makes of the options of most calls, several times as quick, because the names are written out. Nothing
  * where they are invalid, or `Object.prototype` was changed. */
-function usualCall(given: unknown): CallOptions | undefined {
+function plainOptions(given: unknown): CallOptions | undefined {
   const all = Object.prototype;
   if ("parentRequestId" in all || "identity" in all || "metadata" in all || "signal" in all) return undefined;
   if ("deadline" in all || !isRecord(given)) return undefined;
