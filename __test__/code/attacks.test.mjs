@@ -144,7 +144,7 @@ describe("a hostile program does not outlive its limit of", () => {
   }
 
   it("any, where another program then runs as if nothing had been", async () => {
-    for (const each of [runner, quiet, small, timed]) assert.equal((await each.run("return 1")).data, 1);
+    for (const each of [runner, quiet, small]) assert.equal((await each.run("return 1")).data, 1);
   });
 });
 
