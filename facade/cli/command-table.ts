@@ -164,6 +164,7 @@ const ALL: readonly Command[] = [
       { name: "timeout", value: "<ms>", summary: "Time out after this many milliseconds" },
       { name: "store", value: "<folder>", summary: "Where a run that waits for an approval is stored" },
       { name: "resume", summary: "Continue a run of the store: its id stands in place of the program" },
+      { name: "approve", summary: "Approve each call that needs it, and print it" },
     ],
     details: [
       "Needs the package quickjs-wasi. The program reads the JSON as `input`; what it writes to console goes to standard error.",
