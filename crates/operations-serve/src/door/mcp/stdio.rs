@@ -203,7 +203,9 @@ impl Conversation {
                 Ok(protocol) => {
                     let held = self.share.hold();
                     if !held.try_add(line.len()) {
-                        return self.say(message::error(Some(id), &overloaded("none"))).await;
+                        return self
+                            .say(message::error(Some(id), &overloaded("none")))
+                            .await;
                     }
                     if method == "initialize" {
                         let capabilities = params.object("capabilities");
@@ -218,7 +220,10 @@ impl Conversation {
 
     async fn say(&self, line: String) {
         // The other side may be gone, or may not read for so long that it is not waited for.
-        let _ = self.over.run_until_cancelled(self.out.send(line.into())).await;
+        let _ = self
+            .over
+            .run_until_cancelled(self.out.send(line.into()))
+            .await;
     }
 
     fn answer(
