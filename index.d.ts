@@ -33,6 +33,7 @@ export type {
   OperationDraft,
   OperationEnv,
   OperationHandler,
+  CallMetadata,
   OperationMeta,
   OperationSpec,
   SubscriptionHandler,

@@ -60,6 +60,7 @@ const VALUES = {
   registry: 'declare const registry: import("@alkdev/operations").OperationRegistry;',
   envelope: 'declare const envelope: import("@alkdev/operations").ResponseEnvelope;',
   nats: 'declare const nats: import("@alkdev/operations/transport-nats").NatsTransport;',
+  redis: 'declare const redis: import("@alkdev/operations/transport-redis").RedisTransport;',
   hub: 'declare const hub: import("@alkdev/operations/transport-websocket").HubTransport;',
   callMap: 'declare const callMap: import("@alkdev/operations").PendingRequestMap;',
   served: 'declare const served: import("@alkdev/operations/serve").Served;',

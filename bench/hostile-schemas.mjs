@@ -78,7 +78,7 @@ function report(wanted) {
     const last = lines.at(-1);
     const done = lines.filter((line) => line.took !== undefined);
     if (last.took === undefined) done.push({ ...last, took: Infinity, outcome: "ended by force" });
-    // What runs beside the JavaScript thread is told, but it holds nobody up.
+    // What runs beside the JavaScript thread is reported, but it delays nothing.
     const onThread = done.filter((line) => line.call !== "json");
     const worst = onThread.reduce((one, other) => (other.took > one.took ? other : one));
     longest = Math.max(longest, worst.took);

@@ -155,8 +155,8 @@ async function start(who) {
   const [{ url }] = await once(child, "message");
   const ask = async (question) => {
     child.send(question);
-    const [told] = await once(child, "message");
-    return told;
+    const [ready] = await once(child, "message");
+    return ready;
   };
   const client = await clients[who](url);
   const stop = async () => {

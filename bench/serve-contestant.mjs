@@ -46,7 +46,7 @@ function registry() {
   return made;
 }
 
-/** Node answers, whoever decides what. */
+/** Node answers; the handler decides what. */
 const listening = (server) =>
   new Promise((resolve) =>
     server.listen(0, "127.0.0.1", () => resolve(`http://127.0.0.1:${server.address().port}`)),

@@ -55,7 +55,7 @@ function sdkHandler() {
   });
 }
 
-/** A handler of requests on node:http, whoever made it. */
+/** A handler of requests on node:http. */
 async function onNode(handler) {
   const server = createServer(async (request, response) => {
     const chunks = [];

@@ -72,8 +72,8 @@ async function start(who) {
   const [{ url }] = await once(child, "message");
   const busy = async () => {
     child.send("busy?");
-    const [told] = await once(child, "message");
-    return told.busy;
+    const [report] = await once(child, "message");
+    return report.busy;
   };
   return { url, busy, stop: () => child.disconnect() };
 }

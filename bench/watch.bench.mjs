@@ -1,4 +1,4 @@
-// What it costs per call to watch a registry, by each of the ways to do so, next to a call that nobody watches.
+// What it costs per call to watch a registry, by each of the ways to do so, next to a call that is not watched.
 
 import { fork } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
@@ -33,7 +33,7 @@ const log = () =>
 
 /** Ways to watch: each returns how to stop. */
 const ways = {
-  nobody: () => nothing,
+  unwatched: () => nothing,
   "use, one middleware": (registry) => registry.use((_, next) => next()),
   "use, five": (registry) => {
     const removes = Array.from({ length: 5 }, () => registry.use((_, next) => next()));
@@ -75,7 +75,7 @@ for (let round = 0; round < ROUNDS; round++) {
 const typical = (times) => median(times.slice(ROUNDS / 3));
 const [{ times: bare }] = contestants;
 printTable(
-  ["watched by", "CPU ns per call", "more than nobody"],
+  ["watched by", "CPU ns per call", "more than unwatched"],
   contestants.map(({ name, times }) => [
     name,
     typical(times).toFixed(0),
@@ -104,7 +104,7 @@ const document = {
 };
 
 const lookers = {
-  nobody: ways.nobody,
+  unwatched: ways.unwatched,
   'on("call")': ways['on("call")'],
   audit: ways.audit,
   "otel, spans in memory": ways["otel, spans in memory"],
@@ -131,7 +131,7 @@ for (let round = 0; round < NATIVE_ROUNDS; round++) {
 const typicalNative = (times) => median(times.slice(NATIVE_ROUNDS / 3));
 const [{ times: unwatched }] = natives;
 printTable(
-  ["a served native call, watched by", "CPU µs per call", "more than nobody"],
+  ["a served native call, watched by", "CPU µs per call", "more than unwatched"],
   natives.map(({ name, times }) => [
     name,
     typicalNative(times).toFixed(1),

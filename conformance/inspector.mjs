@@ -46,7 +46,7 @@ export async function inspect({ args, more = [], holds, mayFail = false }, launc
   const { stdout, stderr, code } = await run([launcher, ...server, ...args, ...more]);
   if (code !== 0 && !mayFail) return `the Inspector ended with ${code}: ${stderr.slice(-300)}`;
   try {
-    return holds(JSON.parse(stdout)) ? undefined : `the answer is another: ${stdout.slice(0, 300)}`;
+    return holds(JSON.parse(stdout)) ? undefined : `the answer differs: ${stdout.slice(0, 300)}`;
   } catch (error) {
     return `${error.message}: ${stdout.slice(0, 200)} ${stderr.slice(-200)}`;
   }

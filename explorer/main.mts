@@ -54,7 +54,7 @@ function setToken(): void {
 /** Loads everything again: another caller may see other operations. */
 async function load(): Promise<void> {
   try {
-    await look();
+    await refreshStatus();
     await list();
     await route();
   } catch (error) {
@@ -72,7 +72,7 @@ async function list(): Promise<void> {
 }
 
 /** How the server is doing. When its operations have changed, so does the list. */
-async function look(): Promise<void> {
+async function refreshStatus(): Promise<void> {
   const before = status;
   try {
     status = await server.status();
@@ -255,7 +255,7 @@ setInterval(() => {
   if (document.visibilityState !== "visible" || document.querySelector("dialog[open]")) return;
   const wasThere = status !== undefined;
   // A server that is back may have other operations.
-  look().then(
+  refreshStatus().then(
     () => {
       if (!wasThere) void load();
     },

@@ -1,4 +1,4 @@
-// Operations, found as somebody types. No DOM: tested without a browser.
+// Operations, found as the user types. No DOM: tested without a browser.
 
 /** An operation in a list. */
 export interface Listed {

@@ -1,4 +1,4 @@
-// The list of operations, searched as somebody types.
+// The list of operations, searched as the user types.
 
 import { byId, fill, h } from "./dom.mjs";
 import { type Listed, SearchIndex } from "./search.mjs";
@@ -36,7 +36,7 @@ export class Sidebar {
     this.search.addEventListener("keydown", (event) => this.#keydown(event));
   }
 
-  /** Shows these operations. What somebody searches for stays. */
+  /** Shows these operations. The search text stays. */
   set(operations: readonly Listed[]): void {
     this.#index = new SearchIndex(operations);
     this.#total = operations.length;

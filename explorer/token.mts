@@ -1,4 +1,4 @@
-// The token that calls are made with. It is kept in memory, or, if somebody asks for it, until the tab is closed.
+// The token that calls are made with. It is kept in memory, or, if the user asks for it, until the tab is closed.
 
 import { h, newId } from "./dom.mjs";
 

@@ -8,11 +8,11 @@ export interface WindowedListOptions {
   readonly rowHeight: number;
   /** Puts what a row shows into it. */
   readonly render: (row: HTMLElement, index: number) => void;
-  /** Somebody has chosen a row. */
+  /** The user has chosen a row. */
   readonly onpick: (index: number) => void;
 }
 
-/** Rows beyond the edges, so that nothing is empty while somebody scrolls. */
+/** Rows beyond the edges, so that nothing is empty while the user scrolls. */
 const BEYOND = 8;
 
 /** A list that is worked with arrow keys, by itself or from a text field (`keydown`). */

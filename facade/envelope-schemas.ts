@@ -171,7 +171,7 @@ export const MCPResponseMetaSchema: ForBoth<typeof mcpResponseMetaSchema> = mcpR
 
 const responseMetaSchema = Type.Union(
   [localResponseMetaSchema, httpResponseMetaSchema, mcpResponseMetaSchema],
-  { description: "Where a result came from, told apart by source" },
+  { description: "Where a result came from, distinguished by source" },
 );
 
 /**

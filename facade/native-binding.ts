@@ -486,8 +486,8 @@ export declare class Schema {
    * what it must be given, as JSON. Nothing when the walk must serve.
    */
   emit(what: 'check' | 'exact'): string | null;
-  /** The stencil of the schema, as JSON, for `facade/schema/fast-check.ts`. Nothing when it has none. */
-  stencil(): string | null;
+  /** The fast check of the schema, as JSON for `facade/schema/fast-check.ts`. Nothing if it has none. */
+  fastCheck(): string | null;
   /** The name of a format by its id. */
   format(id: number): string | null;
   /** The source and the flags of a pattern by its id, as JSON. */

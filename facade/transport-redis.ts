@@ -1,3 +1,13 @@
+export { connectRedis } from "./redis/connection.js";
+export type {
+  RedisDiscoverOptions,
+  RedisImportOptions,
+  RedisOperationInfo,
+  RedisOptions,
+  RedisServeOptions,
+  RedisStats,
+  RedisTransport,
+} from "./redis/connection-types.js";
 export {
   createRedisEventTarget,
   type DroppedMessages,

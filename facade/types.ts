@@ -168,7 +168,7 @@ export interface OperationContext extends OperationContextExtensions, CallerLine
   identity?: Identity;
   /** Skips access control. Never read from, or sent in, a call protocol event. */
   trusted?: boolean;
-  metadata?: Record<string, unknown>;
+  metadata?: CallMetadata;
   /** Other operations, by namespace and name. */
   env?: OperationEnv;
   /** Milliseconds since 1970. */
@@ -212,6 +212,27 @@ export interface OperationMeta {
   mcp?: MCPMeta;
   /** What happens to outputs that do not match the schema. */
   output?: OutputMode;
+  [key: string]: unknown;
+}
+
+/**
+ * What `metadata` of a call may hold: data for the handler, and a few settings. A key that is one letter away from these is
+ * refused; other keys are your own. Add types for them by declaration merging.
+ *
+ * @example
+ * ```ts
+ * const metadata: CallMetadata = { headers: { "x-tenant": "acme" }, tenant: "acme" };
+ * ```
+ */
+export interface CallMetadata {
+  /** Headers of the HTTP request, for imported HTTP operations. */
+  headers?: Record<string, string>;
+  /** For HTTP and MCP operations, instead of the source's own timeout. In milliseconds. */
+  timeout?: number;
+  /** For MCP tools: whether a sign of progress begins `timeout` anew. */
+  resetTimeoutOnProgress?: boolean;
+  /** Of a stream that is read on: the id of the last event that the caller has. */
+  lastEventId?: string;
   [key: string]: unknown;
 }
 

@@ -1,6 +1,6 @@
 // One file for what the main entry loads: Node takes longer to find and read 150 small files than to run what is in them.
 // tsc has written a file for each module before. Those that are in the bundle hand on what the bundle has, so that there is
-// one of everything, whichever file somebody loads.
+// one of everything, whichever file is loaded.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -105,7 +105,7 @@ async function modulesOf(entries) {
 }
 
 /** Not `module.exports = require(...)`: when an ES module imports such a file, Node reads through all of the bundle for its
- * names. They are in the last line instead, where Node looks for them and nobody runs it. */
+ * names. They are in the last line instead, where Node looks for them and where they do not run. */
 function writeStub(module, number, names) {
   const file = module.replace(/\.ts$/, ".js");
   const path = posix.relative(posix.dirname(file), BUNDLE);

@@ -45,7 +45,7 @@ for (const triple of triples) {
   expect(`${where} publishConfig.provenance`, platform.publishConfig?.provenance, true);
 }
 
-// They are added when the package is packed: in a clone they would name versions that nobody has published yet.
+// They are added when the package is packed: in a clone they would name versions that are not published yet.
 expect("package.json optionalDependencies", main.optionalDependencies, undefined);
 
 if (problems.length > 0) {

@@ -26,11 +26,11 @@ for (const [name, share, makeSubjects] of [
 ]) {
   const subjects = await makeSubjects();
   const wanted = Math.max(1, Math.round(pairs * share));
-  let told = Date.now();
+  let reported = Date.now();
   const onProgress = (done) => {
-    if (Date.now() - told < 10_000) return;
-    told = Date.now();
-    console.log(`${name}: ${done} of ${wanted} pairs, ${Math.round((told - started) / 1000)} s`);
+    if (Date.now() - reported < 10_000) return;
+    reported = Date.now();
+    console.log(`${name}: ${done} of ${wanted} pairs, ${Math.round((reported - started) / 1000)} s`);
   };
   const { findings, done } = runPairs({ seed, pairs: wanted, subjects, onProgress });
   console.log(`${name}: ${done} pairs, ${findings.length} disagreements, ${JSON.stringify(subjects.tally)}`);

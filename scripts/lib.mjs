@@ -283,6 +283,11 @@ export function ensureFacade() {
   if (!existsSync(join(root, "dist", "index.mjs")) || !matches(facadeStamp())) buildFacade();
 }
 
+/** Compiles what the reference is made of. Needs no addon. */
+export function ensureDeclarations() {
+  if (!existsSync(join(root, "dist", "index.d.ts"))) compile("facade");
+}
+
 /** Compiles the facade, and writes the ES module wrappers around it and the entries without native code. */
 export function buildFacade() {
   heading("build the facade");

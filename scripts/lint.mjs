@@ -17,7 +17,7 @@ export function lintSources({ fix = false } = {}) {
     console.error(problems.join("\n"));
     process.exit(1);
   }
-  // A workspace of its own, where nobody notices when a crate gets a dependency. With --fix its lock file follows.
+  // A workspace of its own, where it goes unnoticed when a crate gets a dependency. With --fix its lock file follows.
   const locked = fix ? [] : ["--locked"];
   run("cargo", ["update", "--quiet", "--workspace", ...locked, "--manifest-path", "fuzz/Cargo.toml"]);
   heading("rustfmt");

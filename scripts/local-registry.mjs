@@ -2,7 +2,7 @@
 // that npm uses.
 //
 // The addon of this machine is the one that was built last; the packages of all other platforms hold a placeholder, which
-// nobody loads here.
+// no one loads here.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -78,7 +78,7 @@ log: { type: stdout, level: warn }
   );
   const address = `127.0.0.1:${port}`;
   // npm publishes nothing without a token, even where the registry asks for none.
-  const npmrc = `registry=http://${address}/\n//${address}/:_authToken=nobody\n`;
+  const npmrc = `registry=http://${address}/\n//${address}/:_authToken=none\n`;
   const userconfig = join(folder, "npmrc");
   writeFileSync(userconfig, npmrc);
   const child = spawn(node, [binary, "--config", config, "--listen", `http://${address}`], {

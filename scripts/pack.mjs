@@ -37,7 +37,7 @@ function stagePackage(version) {
   ensureDirectory(stage);
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   if (version !== undefined) manifest.version = version;
-  // They are for whoever works on the package.
+  // They are for contributors.
   delete manifest.scripts;
   delete manifest.devDependencies;
   for (const path of ["README.md", ...manifest.files.filter((pattern) => !pattern.startsWith("!"))]) {

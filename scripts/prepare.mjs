@@ -6,7 +6,7 @@ const HOW = [
   "then install the files that it leaves in pack/: npm install pack/*.tgz",
 ];
 
-/** Whether npm prepares a clone for somebody who depends on a git address. */
+/** Whether npm prepares a clone for a project that depends on a git address. */
 const isGitDependency = process.env._PACOTE_NO_PREPARE_ !== undefined;
 
 if (process.argv.includes("--publish")) {

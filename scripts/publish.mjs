@@ -1,5 +1,5 @@
 // node scripts/publish.mjs <folder> [--dry-run] [--no-provenance] [--version=<version>]: publishes the tarballs of a release, as
-// .github/workflows/publish.yml does. The platform packages go first, so that nobody can install the package
+// .github/workflows/publish.yml does. The platform packages go first, so that no one can install the package
 // without them. What is already published is skipped, so a run that broke off can be repeated.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";

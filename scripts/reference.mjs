@@ -1,10 +1,10 @@
 // npm run reference: a page for every exported name, made by TypeDoc from the declarations, in target/reference/. With
 // --check nothing is written. A warning is a failure. Types that only help others, and are not exported, have no page.
 
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { buildFacade, ensureInstalled, isMain, root } from "./lib.mjs";
+import { ensureDeclarations, ensureInstalled, isMain, root } from "./lib.mjs";
 
 /** Makes the reference. Returns how many names it has, or throws with what TypeDoc complains about. */
 export async function makeReference({ check = false, folder = join(root, "target", "reference") } = {}) {
@@ -44,7 +44,7 @@ export async function makeReference({ check = false, folder = join(root, "target
 if (isMain(import.meta.url)) {
   const check = process.argv.includes("--check");
   ensureInstalled();
-  if (!existsSync(join(root, "dist", "index.d.ts"))) buildFacade();
+  ensureDeclarations();
   const count = await makeReference({ check });
   const page = pathToFileURL(join(root, "target", "reference", "index.html")).href;
   console.log(check ? `The reference of ${count} names is fine.` : `${count} names: ${page}`);

@@ -83,7 +83,7 @@ registry.registerAll([
   local("hang", "query", (_, { signal }) => once(signal, "abort")),
   local("count", "subscription", async function* ({ to }) {
     for (let i = 0; i < to; i++) {
-      // A generator that never waits would keep the thread, and whoever reads it, from everything else.
+      // A generator that never waits would keep the thread, and its reader, from everything else.
       await new Promise((resolve) => setImmediate(resolve));
       yield i;
     }
@@ -131,7 +131,7 @@ else {
     () => broker.stop(),
     () => Promise.all([server, caller].map((target) => target.close({ drain: 0 }))),
   );
-  // Until Redis knows who listens, nobody does.
+  // Until Redis knows the listeners, there are none.
   while (
     await ways.redis.call("soak.echo", 0).then(
       () => false,

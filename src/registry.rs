@@ -8,7 +8,7 @@ use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use operations_core::error::CallError;
 use operations_core::registry::{
-    Made, OnlyHost, Operation, OutputMode, Registry, Reports, Schema, Wants, Work,
+    HostOnly, Made, Operation, OutputMode, Registry, Reports, Schema, Wants, Work,
 };
 use operations_core::spec::OperationSpec;
 use operations_http::HttpHandler;
@@ -214,13 +214,13 @@ pub(crate) fn compiled(schema: Option<&schema::Schema>) -> Schema {
 
 /// A schema of an imported operation, which `FromSchema` would read in the same way.
 pub(crate) fn imported_schema(schema: Result<Value, CallError>) -> Made {
-    let schema = schema.map_err(|_| OnlyHost)?;
+    let schema = schema.map_err(|_| HostOnly)?;
     // Nothing is known: values pass as they are.
     if schema.as_object().is_some_and(Map::is_empty) {
         return Ok(None);
     }
-    let source = Source::try_from(&schema).map_err(|_| OnlyHost)?;
-    let program = compile(&source, &CompileOptions::default()).map_err(|_| OnlyHost)?;
+    let source = Source::try_from(&schema).map_err(|_| HostOnly)?;
+    let program = compile(&source, &CompileOptions::default()).map_err(|_| HostOnly)?;
     Schema::ready(Some(Arc::new(program))).program()
 }
 

@@ -239,9 +239,9 @@ impl Schema {
         })
     }
 
-    /// The stencil of the schema, as JSON, for `facade/schema/fast-check.ts`. Nothing when it has none.
+    /// The fast check of the schema, as JSON for `facade/schema/fast-check.ts`. Nothing if it has none.
     #[napi(catch_unwind)]
-    pub fn stencil(&self) -> Option<String> {
+    pub fn fast_check(&self) -> Option<String> {
         emit::fast_check(&self.program)
     }
 

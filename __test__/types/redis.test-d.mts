@@ -1,7 +1,8 @@
 // The Redis transport's types: it is an event target like any other.
 
-import { PendingRequestMap } from "@alkdev/operations";
+import { type CallTransport, PendingRequestMap } from "@alkdev/operations";
 import {
+  connectRedis,
   createRedisEventTarget,
   type RedisEventTarget,
   type RedisEventTargetOptions,
@@ -27,3 +28,8 @@ new PendingRequestMap(target);
 createRedisEventTarget({});
 // @ts-expect-error there is no such option
 createRedisEventTarget({ url: "redis://h", password: "p" });
+
+const redis = await connectRedis({ url: "redis://h", name: "a" });
+expectTypeOf(redis).toExtend<CallTransport>();
+// @ts-expect-error a name is needed
+await connectRedis({ url: "redis://h" });

@@ -9,7 +9,7 @@ from fastmcp.tools import Tool
 
 
 def nothing() -> None:
-    """A body that nobody calls."""
+    """A body that is never called."""
 
 
 async def main() -> None:

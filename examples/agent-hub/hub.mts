@@ -29,11 +29,11 @@ const server = (name: string, ...args: string[]) => ({
 
 export async function startHub({ port = 0, trace = (_: CallReport) => {} } = {}) {
   const registry = createRegistry([listTasks, addTask]);
-  // Told of every call, whoever makes it: a program, a model, a client over HTTP or MCP.
+  // Called for every call: a program, a model, a client over HTTP or MCP.
   registry.on("call", trace);
   const folder = await mkdtemp(join(tmpdir(), "agent-hub-"));
 
-  // Somebody else's HTTP API. Reading is for everybody, selling is not.
+  // An HTTP API of another company. Reading is for everyone, selling is not.
   const shop = await openShop();
   const services = new OpenAPIServiceRegistry();
   await services.addFromUrl("shop", `${shop.url}/openapi.json`, {

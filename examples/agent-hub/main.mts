@@ -7,7 +7,7 @@ import { joinHub } from "./spoke.mjs";
 
 const say = (line: string) => console.log(line);
 /** One line for every call, before its result. */
-const trace = ({ operationId, identityId = "nobody", code, source, duration }: CallReport) =>
+const trace = ({ operationId, identityId = "anonymous", code, source, duration }: CallReport) =>
   say(
     `  · ${operationId} by ${identityId}, ${code ?? "ok"}, source ${source ?? "none"}, ${duration.toFixed(1)} ms`,
   );

@@ -24,7 +24,7 @@ function model(tools: readonly AnthropicTool[], turn: number): Turn | undefined 
   return script.slice(turn).find(({ tool }) => tools.some(({ name }) => name === tool));
 }
 
-/** Lets the model work for somebody, with the tools that this person may use. */
+/** Lets the model work for a person, with the tools that this person may use. */
 export async function runModel(registry: OperationRegistry, identity: Identity, say: (line: string) => void) {
   const { tools, call } = toTools(registry, { target: "anthropic", identity });
   say(`${identity.id}: the model has ${tools.length} tools`);

@@ -1,4 +1,4 @@
-// A pet shop with an OpenAPI document: the service of somebody else, which happens to run here.
+// A pet shop with an OpenAPI document: another company's service, which happens to run here.
 
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -32,6 +32,6 @@ export const addTask = defineOperation({
   handler: async ({ title }, { identity }) => {
     if (tasks.length === 100) throw new CallError("TOO_MANY_TASKS", "There are 100 tasks. Finish one first");
     tasks.push({ id: tasks.length + 1, title });
-    return { id: tasks.length, by: identity?.id ?? "nobody" };
+    return { id: tasks.length, by: identity?.id ?? "anonymous" };
   },
 });

@@ -11,7 +11,7 @@ export default function access() {
   say("Who may?");
   show("owner", checkAccess(rules, owner));
   show("guest", checkAccess(rules, guest));
-  show("nobody", checkAccess(rules));
+  show("anonymous", checkAccess(rules));
 
   say("A denial names what was missing, never what the caller holds:");
   for (const identity of [guest, undefined]) {

@@ -16,7 +16,7 @@ const laptop = createRegistry([
     inputSchema: Type.Object({ path: Type.String() }),
     outputSchema: Type.Object({ path: Type.String(), readBy: Type.String() }),
     accessControl: { requiredScopes: [] },
-    handler: ({ path }, { identity }) => ({ path, readBy: identity?.id ?? "nobody" }),
+    handler: ({ path }, { identity }) => ({ path, readBy: identity?.id ?? "anonymous" }),
   },
 ]);
 

@@ -1,7 +1,7 @@
 // What connections have in common whose calls are made and served by native code: those over NATS and to a hub.
 
 import { keepAlive, keepAliveDuring, letGo } from "../interop/keep-alive.js";
-import { type ConnectionStatus, LinkListeners, type LinkNews, statusOf } from "../interop/link.js";
+import { type ConnectionStatus, LinkListeners, type LinkReport, statusOf } from "../interop/link.js";
 import type { PendingWork } from "../interop/pending-work.js";
 import type { HubConnection } from "../native-binding.js";
 import type { Via } from "../registry/call.js";
@@ -48,7 +48,7 @@ export abstract class NativeConnection<
     this.on = this.#listeners.on;
     this.on("reconnected", () => this.imports.changed());
     pending.receiver = {
-      changed: (what: string, news: LinkNews) => {
+      changed: (what: string, news: LinkReport) => {
         if (what === "workers") this.imports.changed();
         else this.#listeners.changed(news);
       },

@@ -12,14 +12,15 @@ import {
 } from "../interop/options.js";
 import { quoted } from "../interop/text.js";
 import { outgoingTrace } from "../interop/trace.js";
-import type { CallerIdentity, Identity } from "../types.js";
+import { refuseMisspelt } from "../registry/metadata.js";
+import type { CallerIdentity, CallMetadata, Identity } from "../types.js";
 import type { CallRequestedEvent } from "./event-types.js";
 
 interface CommonOptions {
   /** The call that makes this one: aborting it aborts this one too. */
   parentRequestId?: string | undefined;
   identity?: CallerIdentity | undefined;
-  metadata?: Record<string, unknown> | undefined;
+  metadata?: CallMetadata | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -60,17 +61,18 @@ const NO_OPTIONS = Object.freeze(
   checkedOptions<CallOptions & SubscribeOptions>({}, { ...CALL, ...SUBSCRIBE }),
 );
 
-export function checkedCall(operationId: unknown, options: CallOptions | undefined): CallOptions {
+export function checkedCall(operationId: string, options: CallOptions | undefined): CallOptions {
   checkOperationId(operationId);
   if (options === undefined) return NO_OPTIONS;
-  const checked = usualCall(options) ?? checkedOptions<CallOptions>(options, CALL, ignored);
+  const checked = plainOptions(options) ?? checkedOptions<CallOptions>(options, CALL, ignored);
+  if (checked.metadata !== undefined) refuseMisspelt(operationId, checked.metadata);
   const { timeout, deadline = Number.POSITIVE_INFINITY } = checked;
   return timeout === undefined ? checked : { ...checked, deadline: Math.min(deadline, Date.now() + timeout) };
 }
 
 /** What `checkedOptions` makes of the options of most calls, several times as quick, because the names are written out. Nothing
  * where they are invalid, or `Object.prototype` was changed. */
-function usualCall(given: unknown): CallOptions | undefined {
+function plainOptions(given: unknown): CallOptions | undefined {
   const all = Object.prototype;
   if ("parentRequestId" in all || "identity" in all || "metadata" in all || "signal" in all) return undefined;
   if ("deadline" in all || !isRecord(given)) return undefined;
@@ -97,11 +99,14 @@ function usualCall(given: unknown): CallOptions | undefined {
 }
 
 export function checkedSubscribe(
-  operationId: unknown,
+  operationId: string,
   options: SubscribeOptions | undefined,
 ): SubscribeOptions {
   checkOperationId(operationId);
-  return options === undefined ? NO_OPTIONS : checkedOptions<SubscribeOptions>(options, SUBSCRIBE, ignored);
+  if (options === undefined) return NO_OPTIONS;
+  const checked = checkedOptions<SubscribeOptions>(options, SUBSCRIBE, ignored);
+  if (checked.metadata !== undefined) refuseMisspelt(operationId, checked.metadata);
+  return checked;
 }
 
 function checkOperationId(operationId: unknown): void {

@@ -2,6 +2,7 @@
 // `crates/operations-websocket/src/limits.rs`.
 
 import type { ResponseEnvelope } from "../envelope.js";
+import { type CallError, failed } from "../errors.js";
 import type { AnsweringMap } from "./call-handler.js";
 import type { PendingRequestMap } from "./pending-request-map.js";
 import { permitReleased, type Server, whileServing } from "./remote.js";
@@ -23,16 +24,14 @@ export class PacedAnswers implements AnsweringMap {
   readonly "call.aborted": PendingRequestMap["call.aborted"];
   readonly #map: PendingRequestMap;
   readonly #flows = new Map<string, Flow>();
-  readonly #freed: () => void;
+  #freed: () => void = () => {};
   /** The current server of calls. */
   server: Server | undefined;
   /** The other end reports how far it has read. */
   isPaced = false;
 
-  /** `freed` is called each time that the work on a call is over. */
-  constructor(map: PendingRequestMap, freed: () => void) {
+  constructor(map: PendingRequestMap) {
     this.#map = map;
-    this.#freed = freed;
     this["call.aborted"] = map["call.aborted"];
   }
 
@@ -90,9 +89,40 @@ export class PacedAnswers implements AnsweringMap {
     this.#freed();
   }
 
+  /** Ends streams, which may have no end, and gives calls so many milliseconds to finish. */
+  async finish(drain: number, isIdle: () => boolean): Promise<void> {
+    this.server?.lost(ended());
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, drain);
+      this.#freed = () => {
+        if (!isIdle()) return;
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#freed();
+    });
+    this.server?.giveUp(ended());
+  }
+
   #goOn(flow: Flow): void {
     const { goOn } = flow;
     flow.goOn = undefined;
     goOn?.();
   }
+}
+
+function ended(): CallError {
+  return failed("The call was ended: the side that serves it is closing", {
+    reason: "closing",
+    delivery: "unknown",
+  });
+}
+
+/** A call that came too late to be served. */
+export function closing(operationId: string): CallError {
+  return failed(`The call of ${operationId} was refused: this side is about to close`, {
+    operationId,
+    reason: "closing",
+    delivery: "none",
+  });
 }

@@ -16,7 +16,7 @@ import { type DiscoveredOperation, readDescriptions, shownTo } from "./described
 import { DiscoverRequests, errorIn, unanswered } from "./discover-requests.js";
 import type { CallRequestedEvent } from "./events.js";
 import { checkedImport, type ImportOptions, type PeerOperation } from "./imported.js";
-import { PacedAnswers, WINDOW } from "./pacing.js";
+import { closing, PacedAnswers, WINDOW } from "./pacing.js";
 import { PendingRequestMap } from "./pending-request-map.js";
 import { type MessagePortLike, mustBePort } from "./port.js";
 import { PortTarget } from "./port-event-target.js";
@@ -110,14 +110,13 @@ class Transport extends RemoteConnection implements PortTransport {
   readonly #requests = new DiscoverRequests();
   #options: PortServeOptions = {};
   #handle: ReturnType<typeof buildCallHandler> | undefined;
-  #freed: () => void = () => {};
 
   constructor(wire: PortTarget) {
     super();
     this.#wire = wire;
     this.#map = new PendingRequestMap(wire);
     this.callMap = this.#map;
-    this.#answers = new PacedAnswers(this.#map, () => this.#freed());
+    this.#answers = new PacedAnswers(this.#map);
     wire[paces] = (requestId, read) => this.#send("hub.credit", "", { requestId, upTo: read + WINDOW });
     this.#map["call.requested"].subscribe((event) => this.#requested(event));
     this.#map["call.aborted"].subscribe(({ requestId }) => this.#answers.aborted(requestId));
@@ -210,10 +209,10 @@ class Transport extends RemoteConnection implements PortTransport {
   });
 
   protected override async closeConnection(drain: number): Promise<void> {
-    // A stream may have no end: nothing is gained by waiting for it.
-    this.#answers.server?.lost(streamClosed());
-    await this.#drained(drain);
-    this.#answers.server?.giveUp(streamClosed());
+    await this.#answers.finish(drain, () => {
+      const { running, waiting } = this.stats();
+      return running + waiting === 0;
+    });
     this.#send("hub.bye", "", {});
     this.#wire.shut(
       failed("The call has no answer: the connection to the other end of the port was closed", {
@@ -222,20 +221,6 @@ class Transport extends RemoteConnection implements PortTransport {
       }),
     );
     this.#lost();
-  }
-
-  /** Resolves when nothing is worked on, or after so many milliseconds. */
-  #drained(drain: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, drain);
-      this.#freed = () => {
-        const { running, waiting } = this.stats();
-        if (running + waiting > 0) return;
-        clearTimeout(timer);
-        resolve();
-      };
-      this.#freed();
-    });
   }
 
   #lost(): void {
@@ -256,19 +241,4 @@ function servesNothing(operationId: string): CallError {
     `Operation not found: ${operationId} (this side serves nothing)`,
     { operationId, reason: "no-worker", delivery: "none" },
   );
-}
-
-function closing(operationId: string): CallError {
-  return failed(`The call of ${operationId} was refused: this side is about to close`, {
-    operationId,
-    reason: "closing",
-    delivery: "none",
-  });
-}
-
-function streamClosed(): CallError {
-  return failed("The call was ended: the side that serves it is closing", {
-    reason: "closing",
-    delivery: "unknown",
-  });
 }

@@ -66,7 +66,7 @@ export interface CloseOptions {
 }
 
 /**
- * A connection over which operations are called and served. `connectHub`, `connectNats` and `connectPort` return one.
+ * A connection over which operations are called and served. `connectHub`, `connectNats`, `connectRedis` and `connectPort` return one.
  *
  * @example
  * ```ts

@@ -75,6 +75,12 @@ export abstract class WireTarget extends Target implements ConnectedTarget {
     for (const server of [...this.#servers]) server.giveUp(reason);
   }
 
+  /** Events may have been missed; the wire itself goes on. */
+  protected missed(reason: CallError): void {
+    this.#losses.notify(reason);
+    for (const server of [...this.#servers]) server.lost(reason);
+  }
+
   [onLoss](listener: (reason: CallError) => void): () => void {
     return this.#losses.add(listener);
   }

@@ -31,7 +31,7 @@ export interface ConnectionStatus {
 export type ConnectionEvent = "connected" | "disconnected" | "reconnected" | "closed";
 
 /** What the native side reports: the newest state, and how often it has changed since the beginning. */
-export interface LinkNews {
+export interface LinkReport {
   state: ConnectionStatus["state"];
   since: number;
   problem: string | null;
@@ -39,7 +39,7 @@ export interface LinkNews {
   losses: number;
 }
 
-export function statusOf({ state, since, problem }: LinkNews): ConnectionStatus {
+export function statusOf({ state, since, problem }: LinkReport): ConnectionStatus {
   return problem === null ? { state, since } : { state, since, problem };
 }
 
@@ -48,14 +48,14 @@ export class LinkListeners extends NamedListeners<ConnectionEvent, ConnectionSta
   #losses: number;
 
   /** Changes since then are reported. */
-  constructor({ connections, losses }: LinkNews) {
+  constructor({ connections, losses }: LinkReport) {
     super("connected", "disconnected", "reconnected", "closed");
     this.#connections = connections;
     this.#losses = losses;
   }
 
   /** Only the newest state arrives here; what happened on the way to it is reported too. */
-  changed(news: LinkNews): void {
+  changed(news: LinkReport): void {
     const status = statusOf(news);
     for (;;) {
       const isConnected = this.#connections > this.#losses;

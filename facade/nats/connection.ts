@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { clearInterval, setInterval } from "node:timers";
 import type { AnswersOptions } from "../call/answers.js";
 import { describedText } from "../call/described.js";
+import { DISCOVER_FOR, discoverReliably, REDISCOVER_EVERY } from "../call/discovery.js";
 import { checkedImport, type PeerOperation } from "../call/imported.js";
 import { CONCURRENCY, NativeConnection } from "../call/native-connection.js";
 import type { CallTransport, CloseOptions, RemoteCallMap } from "../call/transport.js";
@@ -35,8 +36,6 @@ import { native, runtime } from "../runtime.js";
 import type { Identity } from "../types.js";
 import {
   checkedDiscover,
-  DISCOVER_FOR,
-  discoverReliably,
   type Introduction,
   type NatsDiscoverOptions,
   type NatsDiscovery,
@@ -207,8 +206,6 @@ export interface NatsTransport extends CallTransport {
 
 const log = logger("nats");
 
-/** How often an import that follows the workers looks for those that have disappeared. In milliseconds. */
-const REDISCOVER_EVERY = 10_000;
 /** The interval of heartbeats from our event loop to the native side, in milliseconds. */
 const TURN_EVERY = 100;
 

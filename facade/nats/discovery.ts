@@ -2,7 +2,6 @@
 
 import { type DiscoveredOperation, readDescription } from "../call/described.js";
 import type { ImportOptions } from "../call/imported.js";
-import type { Discover } from "../call/imports.js";
 import type { DiscoverOptions } from "../call/transport.js";
 import {
   anObject,
@@ -13,7 +12,6 @@ import {
   isRecord,
   isString,
 } from "../interop/options.js";
-import type { NatsTransport } from "./connection.js";
 
 /**
  * Options of `discover`.
@@ -92,9 +90,6 @@ export interface Introduction {
   metadata: unknown;
 }
 
-export const DISCOVER_FOR = 300;
-/** How long answers are awaited where a worker that was there seems to be gone. */
-const DISCOVER_AGAIN_FOR = 1_500;
 const FIELDS: Fields<NatsDiscoverOptions> = {
   timeout: aPatience,
   identity: anObject,
@@ -117,28 +112,5 @@ export function readDiscovery(text: string): NatsDiscovery {
       if (!isString(operationId) || !isListOf(workers, isString)) return [];
       return [{ ...operation, operationId, workers: workers as string[] }];
     }),
-  };
-}
-
-/** `discover` for a registry that follows the workers. An answer can be late or lost, which must not remove operations: where
- * one is missing, it asks again, and waits longer. */
-export function discoverReliably(
-  { id: me, discover }: Pick<NatsTransport, "id" | "discover">,
-  request: NatsDiscoverOptions,
-): Discover {
-  let before = new Set<string>();
-  // What we serve ourselves is nothing to import.
-  const isOthers = ({ workers }: NatsOperationInfo) => !workers.includes(me);
-  return async () => {
-    const found = new Map<string, NatsOperationInfo>();
-    const ask = async (options: NatsDiscoverOptions) => {
-      const { operations } = await discover(options);
-      for (const operation of operations.filter(isOthers)) found.set(operation.operationId, operation);
-    };
-    await ask(request);
-    const isMissing = (id: string) => !found.has(id);
-    if ([...before].some(isMissing)) await ask({ ...request, timeout: DISCOVER_AGAIN_FOR });
-    before = new Set(found.keys());
-    return { operations: [...found.values()] };
   };
 }

@@ -1,5 +1,5 @@
-// The callers of what is being served here. A process that is killed takes nothing back: without this, a stream that it
-// reads would run forever.
+// The callers of what is being served here, and the workers that have our calls. A process that is killed takes nothing back:
+// without this, a stream that it reads would run forever.
 //
 // Each caller listens to a channel of its own while it waits for answers, and names itself in its requests. Redis knows how
 // many listen to a channel, so a message without listeners says that the caller is gone.
@@ -8,11 +8,16 @@ import { randomUUID } from "node:crypto";
 
 /** How often to check whether callers are still there, in milliseconds. */
 const ASK_EVERY = 2_000;
-const NAME = /^call\.caller\.[0-9a-f-]{36}$/;
+const NAME = /^call\.(caller|worker)\.[0-9a-f-]{36}$/;
 
 /** The name of a caller, and the channel on which it listens. */
 export function newCaller(): string {
   return `call.caller.${randomUUID()}`;
+}
+
+/** Whether this is the channel of one connection. */
+export function isChannel(name: unknown): name is string {
+  return typeof name === "string" && NAME.test(name);
 }
 
 interface Needs {
@@ -36,7 +41,7 @@ export class Callers {
   /** A request has arrived. One that does not say whose it is, or not in our words, has no caller. */
   requested(requestId: string, detail: unknown): void {
     const caller: unknown = (detail as { from?: unknown }).from;
-    if (typeof caller !== "string" || !NAME.test(caller)) return;
+    if (!isChannel(caller)) return;
     const requests = this.#requests.get(caller);
     if (requests === undefined) this.#requests.set(caller, new Set([requestId]));
     else requests.add(requestId);

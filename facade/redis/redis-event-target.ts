@@ -124,7 +124,7 @@ interface Counts extends DroppedMessages {
 
 const log = logger("redis");
 /** What fits together, and what a URL must look like, is checked natively. */
-const FIELDS: Fields<RedisEventTargetOptions> = {
+export const FIELDS: Fields<RedisEventTargetOptions> = {
   url: required(must("a URL such as redis://user:password@host:6379", isString, { secret: true })),
   prefix: aString,
   maxMessageBytes: must(

@@ -217,7 +217,7 @@ export class ApprovalRequests {
 
   async #add(id: string, text: string, caller: string, keepUntil: number): Promise<boolean> {
     let isAdded = false;
-    this.#callers.set(id, { caller, keepUntil });
+    if (this.#isBounded) this.#callers.set(id, { caller, keepUntil });
     try {
       isAdded = await this.#store.add(id, text, keepUntil);
     } finally {

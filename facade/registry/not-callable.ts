@@ -16,7 +16,7 @@ export function notCallable(
 ): CallError {
   const entry = entries.get(id);
   if (entry !== undefined && !(isServed && entry.isInternal)) {
-    return entry.handler === undefined ? noHandler(entry) : wrongWay(entry);
+    return entry.handler === undefined ? noHandler(entry) : wrongMethod(entry);
   }
   const isSeen = isServed || isForOutside(context) ? seenBy(context) : () => true;
   const seen = Array.from(entries.values()).filter(isSeen);
@@ -31,7 +31,7 @@ export function seenBy({ identity }: OperationContext): (entry: Entry) => boolea
   return ({ isInternal, rules }) => !isInternal && isShownTo(identity, () => rules);
 }
 
-function wrongWay({ id, spec }: Entry): CallError {
+function wrongMethod({ id, spec }: Entry): CallError {
   const message =
     spec.type === OperationType.SUBSCRIPTION
       ? `Operation ${id} is a subscription: use subscribe() instead of execute()`

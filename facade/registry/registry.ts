@@ -39,6 +39,7 @@ import { withTimeout } from "./deadline.js";
 import { type AnyHandler, Entry, outputMode, type RegistryMode } from "./entry.js";
 import { assertMayReplace } from "./id-ownership.js";
 import { Limiter, operationLimiter, type RegistryStats } from "./limits.js";
+import { refuseMisspelt } from "./metadata.js";
 import { NativeMirror } from "./native-mirror.js";
 import type { AccessReport, Middleware, RegistryEvents } from "./observer-types.js";
 import { type Observer, Observers } from "./observers.js";
@@ -437,7 +438,7 @@ export class OperationRegistry<TOperations = any> {
     origin?: CallOrigin,
   ): Promise<ResponseEnvelope> {
     try {
-      const given = context.timeout === undefined ? context : withTimeout(context);
+      const given = asGiven(id, context, origin);
       return this.#pipeline.execute(id, input, given, origin);
     } catch (error) {
       return Promise.reject(error);
@@ -468,8 +469,7 @@ export class OperationRegistry<TOperations = any> {
     context: OperationContext = {},
     origin?: CallOrigin,
   ): AsyncGenerator<ResponseEnvelope> {
-    const given = context.timeout === undefined ? context : withTimeout(context);
-    return this.#pipeline.subscribe(id, input, given, origin);
+    return this.#pipeline.subscribe(id, input, asGiven(id, context, origin), origin);
   }
 
   /** Whether a large result of an operation may be in a file. @internal */
@@ -507,4 +507,11 @@ export class OperationRegistry<TOperations = any> {
     const entry = this.#entries.get(id);
     if (entry !== undefined) await this.#pipeline.authorize(entry, input, context);
   }
+}
+
+/** The context of a call: `timeout` is a deadline, and a caller in this process may have misspelt something. */
+function asGiven(id: string, context: OperationContext, origin: CallOrigin | undefined): OperationContext {
+  const { metadata, timeout } = context;
+  if (origin === undefined && typeof metadata === "object" && metadata !== null) refuseMisspelt(id, metadata);
+  return timeout === undefined ? context : withTimeout(context);
 }

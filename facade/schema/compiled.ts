@@ -200,7 +200,7 @@ export class CompiledSchema {
   #fits(emittable: Emittable, value: unknown): boolean {
     let check = this.#fastCheck;
     if (check === null) {
-      const text = this.native.stencil();
+      const text = this.native.fastCheck();
       check = text == null ? undefined : (JSON.parse(text) as FastCheck);
       this.#fastCheck = check;
     }

@@ -127,7 +127,7 @@ export interface ServedHub {
 }
 
 /** What the native side reports about a spoke. */
-export interface SpokeNews {
+export interface SpokeReport {
   id: string;
   name: string;
   since: number;
@@ -158,7 +158,7 @@ export class Hub implements ServedHub {
     on: this.#listeners.on,
   };
 
-  joined(news: SpokeNews): void {
+  joined(news: SpokeReport): void {
     const peer = this.#native.spoke(news.id, this.#pending.mailbox);
     // It may have left in the meantime.
     if (peer === null) return;
@@ -254,7 +254,7 @@ class Connected implements Spoke, Peer {
   readonly #instance: string | null;
 
   constructor(
-    news: SpokeNews,
+    news: SpokeReport,
     peer: HubPeer,
     pending: PendingWork<string>,
     registry: OperationRegistry,

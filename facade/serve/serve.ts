@@ -26,7 +26,7 @@ import { type ClientAnswer, type Offers, ServedClientChannel } from "./client-ch
 import { describeHttp } from "./describe-http.js";
 import { describeMcp } from "./describe-mcp.js";
 import { DescriptionLog } from "./description-log.js";
-import { Hub, type ServedHub, type SpokeNews } from "./hub.js";
+import { Hub, type ServedHub, type SpokeReport } from "./hub.js";
 import { failureOf, type Identify, type IdentityRequest, identified } from "./identify.js";
 import { type ClaimsRequest, mapClaims } from "./jwt.js";
 import { mcpDoors, viewsOf } from "./mcp-door.js";
@@ -97,7 +97,7 @@ type OtherRequest =
   | { authorize: ServedCallRequest }
   | { sources: true }
   | { approvals: ApprovalsRequest }
-  | { joined: SpokeNews }
+  | { joined: SpokeReport }
   | { left: { id: string } }
   | { changed: string }
   | { offer: { spoke: string; operations: string[] } };

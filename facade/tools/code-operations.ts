@@ -14,7 +14,7 @@ import {
 import { SearchedRegistry, type SeenBy } from "./catalogue.js";
 import { operationsOf } from "./catalogue-operations.js";
 import { type ProgramRunner, runAsking, summaryOf } from "./program-run.js";
-import { type Include, mayCall, wantedBy } from "./selection.js";
+import { type Include, includeFilter, mayCall } from "./selection.js";
 import { isShown } from "./shown.js";
 
 /** Tokens for signatures in the description of `run`. */
@@ -123,7 +123,7 @@ export function codeRegistry(
   registry: OperationRegistry,
   { include, ...more }: Omit<CodeTools, "isOffered" | "namespace"> & { include?: Include | undefined },
 ): OperationRegistry {
-  const wanted = wantedBy(include);
+  const wanted = includeFilter(include);
   const isOffered: SeenBy = ({ id, spec }) => wanted(id, spec);
   const three = new OperationRegistry();
   three.registerAll(codeOperations(registry, { ...more, namespace: "code", isOffered }));

@@ -89,7 +89,7 @@ export async function runAsking(
   return run;
 }
 
-/** What a caller is told of a run. */
+/** What a caller learns about a run. */
 export function summaryOf({ id, status, data, error, logs, approvals }: CodeRun): object {
   return {
     ...{ id, status },

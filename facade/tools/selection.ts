@@ -28,7 +28,7 @@ export function candidates(
   include: Include | undefined,
   identity: CallerIdentity | undefined,
 ): Candidate[] {
-  const wanted = wantedBy(include);
+  const wanted = includeFilter(include);
   const found: Candidate[] = [];
   const all = registry.list();
   if (Array.isArray(include)) warnOfUnmatched(registry, include, all);
@@ -74,7 +74,7 @@ export function mayCall({ rules }: Entry, identity: CallerIdentity | undefined):
   return isShownTo(identity, () => withoutCustomAuth(rules));
 }
 
-export function wantedBy(include: Include | undefined): (id: string, spec: OperationSpec) => boolean {
+export function includeFilter(include: Include | undefined): (id: string, spec: OperationSpec) => boolean {
   if (include === undefined) return () => true;
   if (typeof include === "function") return (_, spec) => include(spec) === true;
   if (Array.isArray(include) && include.every((pattern) => typeof pattern === "string")) {

@@ -133,7 +133,7 @@ pub fn read_and_import(bytes: &[u8]) -> bool {
     true
 }
 
-/// Whether a reference leads out of a schema. What stands under a keyword that nobody knows is data.
+/// Whether a reference leads out of a schema. What stands under a unknown keyword is data.
 fn points_into_document(schema: &Value) -> bool {
     let Some(keywords) = schema.as_object() else {
         return false;

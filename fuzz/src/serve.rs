@@ -64,19 +64,19 @@ fn described(is_http: bool) -> String {
         }],
     });
     let each = |name: &str, kind: &str, request: &Value, mcp: Value| {
-        let mut told = json!({
+        let mut descriptor = json!({
             "type": kind, "description": "d", "input": object,
             "access": { "requiredScopes": if name == "secret" { vec!["admin"] } else { vec![] } },
         });
         if is_http {
-            told["namespace"] = json!("t");
-            told["name"] = json!(name);
-            told["request"] = request.clone();
+            descriptor["namespace"] = json!("t");
+            descriptor["name"] = json!(name);
+            descriptor["request"] = request.clone();
         } else {
-            told["id"] = json!(format!("t.{name}"));
-            told["mcp"] = mcp;
+            descriptor["id"] = json!(format!("t.{name}"));
+            descriptor["mcp"] = mcp;
         }
-        told
+        descriptor
     };
     let (none, tool) = (Value::Null, json!({ "tool": true }));
     let looks = json!({ "tool": true, "prompt": true, "resource": { "uri": "t://{a}" } });

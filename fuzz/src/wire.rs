@@ -26,7 +26,7 @@ pub fn call_event(bytes: &[u8]) -> bool {
         };
         is_event = true;
         if let CallEvent::Requested(request) = event {
-            // What goes on to whoever serves it says the same.
+            // What goes on to the server says the same.
             let written = request.to_json();
             let again = read_event(Some(EventType::Requested), &written);
             let Ok(CallEvent::Requested(again)) = again else {

@@ -74,7 +74,7 @@ pub(crate) type GivenSchema = Option<Value>;
 /// let greet = Operation::query("demo", "greet", async |input: Greet, _: Context| {
 ///     Ok(format!("Hello, {}!", input.name))
 /// })
-/// .description("Greets somebody by name")
+/// .description("Greets a person by name")
 /// .access(AccessControl::scopes(["demo:read"]));
 /// assert_eq!(greet.id(), "demo.greet");
 /// ```

@@ -1,4 +1,4 @@
-//! What is told of a run.
+//! What is reported about a run.
 
 use std::collections::BTreeMap;
 

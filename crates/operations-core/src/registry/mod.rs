@@ -24,7 +24,7 @@ use tokio::sync::watch;
 
 pub use body_stream::{BodyStream, BodyStreamSlot};
 pub use handler::{Call, Context, Envelope, Handler, Outcome, Produced};
-pub use operation::{Made, OnlyHost, Operation, OutputMode, Schema, Work};
+pub use operation::{HostOnly, Made, Operation, OutputMode, Schema, Work};
 pub use reports::Reports;
 pub use served::{Answer, Served};
 pub use target::Target;

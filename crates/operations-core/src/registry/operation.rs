@@ -59,10 +59,10 @@ impl fmt::Debug for Work {
 
 /// A schema that only the host can use: it speaks of live values, or cannot be compiled, which the host can explain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OnlyHost;
+pub struct HostOnly;
 
 /// What comes of making a schema: its program, or nothing where all values pass.
-pub type Made = Result<Option<Arc<Program>>, OnlyHost>;
+pub type Made = Result<Option<Arc<Program>>, HostOnly>;
 
 /// A schema of an operation, made when it is first needed: a document may have a thousand operations of which ten
 /// are called.
@@ -78,7 +78,7 @@ impl Schema {
     #[must_use]
     pub fn ready(program: Option<Arc<Program>>) -> Self {
         Self::lazy(move || match program {
-            Some(program) if !can_decide(&program) => Err(OnlyHost),
+            Some(program) if !can_decide(&program) => Err(HostOnly),
             program => Ok(program),
         })
     }

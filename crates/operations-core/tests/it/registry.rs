@@ -12,7 +12,7 @@ use operations_core::error::{CallError, Failure};
 use operations_core::json::Document;
 use operations_core::log::{Logger, Record};
 use operations_core::registry::{
-    Answer, Call, Context, Envelope, Handler, OnlyHost, Operation, Outcome, OutputMode, Produced,
+    Answer, Call, Context, Envelope, Handler, HostOnly, Operation, Outcome, OutputMode, Produced,
     Registry, Route, Schema, Served, Work,
 };
 use operations_schema::{CompileOptions, Program, Source, compile};
@@ -344,7 +344,7 @@ fn who_does_a_call_is_found_out() {
     fixture.registry.set(Operation {
         spec: fixture.registry.get("ns.op").unwrap().spec.clone(),
         input: Schema::ready(None),
-        output: Schema::lazy(|| Err(OnlyHost)),
+        output: Schema::lazy(|| Err(HostOnly)),
         work: scripted([]),
     });
     assert!(!is_here(Context::default()));

@@ -180,7 +180,7 @@ pub(super) fn of_shape(program: &Program, shape: &Shape) -> Option<Types> {
     })
 }
 
-/// A number is of the type of any literal number: 1.5 for the literal 1 is another number, not
+/// A number is of the type of any literal number: 1.5 for the literal 1 is a different number, not
 /// another type.
 pub(super) fn literal_type(types: Types) -> Types {
     if types.meets(Types::NUMBER) {

@@ -1,4 +1,4 @@
-//! Stencils: which schemas have one, and what is in it. That they agree with the walk is tested where JavaScript can run.
+//! Fast checks: which schemas have one, and what is in it. That they agree with the walk is tested where JavaScript can run.
 
 use crate::emit_support::{json_program, typebox_program};
 use operations_schema::emit::fast_check;

@@ -83,10 +83,12 @@ pub(super) async fn object(
             ));
         };
         let schema = properties.and_then(|properties| properties.get(&name));
-        let wanted = Wanted::of(root, schema);
-        let value = wanted.read(field, &name, levels_above + 1, held).await?;
+        let field_type = FieldType::of(root, schema);
+        let value = field_type
+            .read(field, &name, levels_above + 1, held)
+            .await?;
         let member = members.entry(name.clone()).or_insert_with(|| Member {
-            is_list: wanted.is_list,
+            is_list: field_type.is_list,
             values: Vec::new(),
         });
         if !member.is_list && !member.values.is_empty() {
@@ -114,7 +116,7 @@ enum Read {
 }
 
 /// What a field should be.
-struct Wanted {
+struct FieldType {
     scalar: Option<Scalar>,
     is_list: bool,
     is_binary: bool,
@@ -122,7 +124,7 @@ struct Wanted {
     is_structured: bool,
 }
 
-impl Wanted {
+impl FieldType {
     fn of(root: &Value, schema: Option<&Value>) -> Self {
         let nothing = Value::Bool(true);
         let schema = schema.unwrap_or(&nothing);
