@@ -156,6 +156,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
   refuseOtherCopy(registry, "buildCallHandler: registry");
   const allowed: ReadonlySet<string> = new Set(checked.allowMetadata);
   warnAboutOpenSources(registry);
+  registry.warnAboutUnusedProtections();
   const { concurrency, perOperation, perCaller, timeout, verifyIdentity, queue = DEFAULT_QUEUE } = checked;
   const limit = concurrency ?? perOperation ?? perCaller;
   const admission = limit === undefined ? undefined : new AdmissionQueue(checked);
