@@ -9,7 +9,7 @@ use std::task::Poll;
 use futures::future::Either;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, stream};
-use operations_core::access::enforce_access;
+use operations_core::access::{CallInput, enforce_access};
 use operations_core::byte_budget::{Held, Share, exhausted, stream_exhausted};
 use operations_core::call::{OUTPUT_REFUSED, check_input, holds_bytes, timed_out};
 use operations_core::clock;
@@ -115,6 +115,11 @@ impl Calls {
             shown: RwLock::default(),
             tools: RwLock::default(),
         }
+    }
+
+    /// Whether an operation trades the tokens of callers.
+    pub(crate) fn wants_caller_tokens(&self) -> bool {
+        self.registry.wants_caller_tokens()
     }
 
     /// Serves these operations only.
@@ -251,7 +256,8 @@ impl Calls {
         let id = spec.id();
         if spec.access_control.custom_auth.is_none() {
             let identity = call.caller.identity.as_ref();
-            return enforce_access(&spec.access_control, identity, &id);
+            let input = CallInput::Json(call.input.as_deref());
+            return enforce_access(&spec.access_control, identity, &id, input);
         }
         let question =
             |request_id: &str| format!(r#"{{"authorize":{}}}"#, call.event(&id, request_id));
@@ -455,6 +461,7 @@ fn native_call(call: &NewCall, cancel: &CancellationToken) -> Call {
         input: call.input.clone(),
         context: Context {
             identity: call.caller.identity.clone(),
+            caller_token: call.caller.token.clone(),
             request_id: Some(call.request_id.to_string()),
             parent_request_id: call.parent_request_id.clone(),
             trace: call.trace.clone(),
@@ -510,6 +517,12 @@ impl NewCall {
         let identified_by = self.caller.identified_by.as_ref();
         let identified_by = identified_by.map(|request| format!("\"{}\"", request.id()));
         add("identifiedBy", identified_by.as_deref());
+        let token = self.caller.token.as_ref().map(|token| {
+            let mut text = String::new();
+            push_string(&mut text, token.expose());
+            text
+        });
+        add("callerToken", token.as_deref());
         let parent = self.parent_request_id.as_deref().map(|parent| {
             let mut text = String::new();
             push_string(&mut text, parent);
