@@ -31,7 +31,19 @@ const NOT_TEXTS = new Set([
     "credentials",
   ],
   ...["resetTimeoutOnProgress", "allowPrivateAddresses", "allowOutsideFolder", "preferJson", "mcp", "http"],
-  ...["hub", "explorer", "expires", "calls", "per", "failures", "window", "cooldown"],
+  ...[
+    "anonymous",
+    "clockTolerance",
+    "cache",
+    "hub",
+    "explorer",
+    "expires",
+    "calls",
+    "per",
+    "failures",
+    "window",
+    "cooldown",
+  ],
 ]);
 
 /** Replaces the references in all texts of a part of a configuration, names included. */
