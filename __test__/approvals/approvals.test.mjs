@@ -338,7 +338,7 @@ test("what was approved is the operation as it was: rules that were added meanwh
 });
 
 test("requests, decisions and expiry are events, and every decision is in the audit", async () => {
-  const { registry } = guarded({ approvals: { expires: 40 } });
+  const { registry } = guarded({ approvals: { expires: 2_000 } });
   const events = [];
   const audit = [];
   const expired = new Promise((resolve) => {

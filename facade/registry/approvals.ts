@@ -1,6 +1,7 @@
 // Requests for approvals, their decisions and their one use.
 
 import { CallError, failed, InfrastructureErrorCode, invalid } from "../errors.js";
+import { onAbort } from "../interop/abort.js";
 import { later, newId } from "../interop/host.js";
 import { type Listener, NamedListeners } from "../interop/listeners.js";
 import {
@@ -9,6 +10,7 @@ import {
   aFunction,
   aName,
   anObject,
+  type Fields,
   group,
   isFunction,
   refusal,
@@ -17,6 +19,7 @@ import { messageOf, nameOf } from "../interop/text.js";
 import { logger } from "../logging.js";
 import type { Identity } from "../types.js";
 import { FolderApprovals } from "./approval-folder.js";
+import { aRedis, RedisApprovals } from "./approval-redis.js";
 import type {
   Approval,
   ApprovalDecision,
@@ -40,22 +43,31 @@ const LONGEST_TIMER = 2 ** 31 - 1;
 /** How long a request is stored after it has expired, in ms. */
 const KEEP = 60 * 60 * 1000;
 
+/** How often a decision of another process is looked for while a call waits for it, in ms. */
+const LOOK_EVERY = 500;
+
 export const APPROVAL_REQUIRED = "APPROVAL_REQUIRED";
 
-export const approvalOptions = group<ApprovalOptions>({
-  decide: aFunction,
-  may: aFunction,
+export type StoredApprovals = Pick<ApprovalOptions, "store" | "expires">;
+
+const STORED: Fields<StoredApprovals> = {
   store: (value, path) => {
     if (value === "memory") return value;
-    const store = anObject(value, path) as Partial<ApprovalStore> & { folder?: unknown };
+    const store = anObject(value, path) as Partial<ApprovalStore> & { folder?: unknown; redis?: unknown };
     if (store.folder !== undefined) aName(store.folder, `${path}.folder`);
+    else if (store.redis !== undefined) return { redis: aRedis(store.redis, `${path}.redis`) };
     else if (!STEPS.every((step) => isFunction(store[step]))) {
-      throw refusal(path, `must be "memory", { folder } or an object with ${STEPS.join(", ")}`);
+      throw refusal(path, `must be "memory", { folder }, { redis } or an object with ${STEPS.join(", ")}`);
     }
     return value;
   },
   expires: aDuration,
-});
+};
+
+/** What a configuration file may say. */
+export const storedApprovals = group<StoredApprovals>(STORED);
+
+export const approvalOptions = group<ApprovalOptions>({ ...STORED, decide: aFunction, may: aFunction });
 
 const STEPS = ["add", "decide", "use", "read", "ids"] as const;
 
@@ -93,7 +105,7 @@ interface Decided {
  * }
  * ```
  */
-export type Approvals = Omit<ApprovalRequests, "request" | "named" | "use">;
+export type Approvals = Omit<ApprovalRequests, "request" | "named" | "use" | "mayAnswer" | "whenDecided">;
 
 export class ApprovalRequests {
   readonly #store: ApprovalStore;
@@ -115,6 +127,7 @@ export class ApprovalRequests {
   ) {
     if (store === "memory") this.#store = new MemoryApprovals(MAX_REQUESTS);
     else if ("folder" in store) this.#store = new FolderApprovals(store.folder, MAX_REQUESTS);
+    else if ("redis" in store) this.#store = new RedisApprovals(store.redis, MAX_REQUESTS);
     else this.#store = store;
     this.#isBounded = this.#store !== store;
     this.#expires = expires;
@@ -130,11 +143,8 @@ export class ApprovalRequests {
 
   /** The approvals that a filter allows, oldest first. */
   async list(filter: ApprovalFilter = {}): Promise<Approval[]> {
-    const found: Approval[] = [];
-    for (const id of await this.#store.ids()) {
-      const approval = await this.get(id);
-      if (approval !== undefined && matches(approval, filter)) found.push(approval);
-    }
+    const all = await Promise.all([...(await this.#store.ids())].map((id) => this.get(id)));
+    const found = all.filter((each) => each !== undefined && matches(each, filter)) as Approval[];
     return found.sort((a, b) => a.requestedAt - b.requestedAt);
   }
 
@@ -174,6 +184,41 @@ export class ApprovalRequests {
     }
     const isOwn = approval.identity?.id === identity?.id;
     return !isOwn && identity?.scopes.includes("approvals:decide") === true;
+  }
+
+  /** Whether the client of a call may decide about its own request when it is asked directly: unless `may` says otherwise.
+   * @internal */
+  async mayAnswer(identity: Identity | undefined, approval: Approval): Promise<boolean> {
+    return this.#may === undefined || this.mayDecide(identity, approval);
+  }
+
+  /** Resolves when a request is decided, in whatever process; when the signal is aborted; or at a time. @internal */
+  whenDecided(
+    id: string,
+    signal: AbortSignal | undefined,
+    until: number,
+  ): { decided: Promise<void>; stop(): void } {
+    const ends: (() => void)[] = [];
+    let isOver = false;
+    const decided = new Promise<void>((resolve) => {
+      const look = () =>
+        later(async () => {
+          if (isOver) return;
+          const approval = await this.get(id).catch(() => undefined);
+          if (approval?.status !== "pending" || Date.now() >= until) resolve();
+          else look();
+        }, LOOK_EVERY);
+      look();
+      ends.push(
+        onAbort(signal, resolve),
+        this.on("decided", (approval) => void (approval.id === id && resolve())),
+      );
+    });
+    const stop = () => {
+      isOver = true;
+      for (const end of ends) end();
+    };
+    return { decided, stop };
   }
 
   /** The request for a call: the one that waits, or a new one. @internal */

@@ -4,6 +4,7 @@ import { checkedRules } from "../imported-access.js";
 import { aFunction, aName, oneOf } from "../interop/options.js";
 import { type IdPattern, patternOf } from "../interop/pattern.js";
 import { nameOf } from "../interop/text.js";
+import { traceDecision } from "../interop/trace.js";
 import { logger } from "../logging.js";
 import type {
   CallId,
@@ -87,6 +88,8 @@ export class OperationRegistry<TOperations = any> {
   readonly #limiter: Limiter | undefined;
   /** Calls that need a person. */
   readonly approvals: Approvals;
+  /** Decides which calls these are. @internal */
+  readonly gate: ApprovalGate;
   /** Whether every call is decided by a function of the application. */
   readonly #hasDecide: boolean;
   #revision = 0;
@@ -111,8 +114,9 @@ export class OperationRegistry<TOperations = any> {
       this.#decidedByPerson(approval),
     );
     this.approvals = approvals;
+    this.gate = new ApprovalGate(approvals, decide, () => this.#pipeline.observers);
     this.#pipeline = new Pipeline(this.#entries, {
-      approvals: new ApprovalGate(approvals, decide, () => this.#pipeline.observers),
+      approvals: this.gate,
       customAuth: { ...checked.customAuth },
       trustDirectCalls,
       output: this.#output,
@@ -270,6 +274,7 @@ export class OperationRegistry<TOperations = any> {
   #decidedByPerson(approval: Approval): void {
     const { observers } = this.#pipeline;
     if (observers?.isAuditing === true) observers.decided(personReport(approval));
+    traceDecision(() => personReport(approval));
   }
 
   #notifyRegistered({ id, spec }: Entry, isNew: boolean): void {
