@@ -247,6 +247,7 @@ export type {
   OpenAPIParameter,
   OpenAPIProblem,
   OpenAPIReportEntry,
+  OpenAPISecurity,
   OpenAPISelector,
   OpenAPISpec,
   PerCall,

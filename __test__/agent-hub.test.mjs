@@ -25,13 +25,13 @@ describe("the agent hub", () => {
     assert.deepEqual({ code, stdout }, { code: 0, stdout: "" });
   });
 
-  it("the agent hub is strict TypeScript, in 300 lines", () => {
+  it("the agent hub is strict TypeScript, in 330 lines", () => {
     const { compilerOptions } = JSON.parse(readFileSync(join(folder, "tsconfig.json"), "utf8"));
     assert.equal(compilerOptions.strict, true);
     const files = readdirSync(folder).filter((name) => name.endsWith(".mts"));
     const lines = files.map((name) => readFileSync(join(folder, name), "utf8").trimEnd().split("\n").length);
     const all = lines.reduce((total, count) => total + count, 0);
-    assert.ok(all > 100 && all <= 300, `${all} lines`);
+    assert.ok(all > 100 && all <= 330, `${all} lines`);
   });
 
   it("the agent hub shows what it does, and ends by itself", async () => {
@@ -52,6 +52,8 @@ describe("the agent hub", () => {
       /shop_getPet \{"petId":1\} -> \{"id":1,"name":"Ada"\}/,
       /tasks_add .* -> \{"id":3,"by":"ada"\}/,
       /memory_create_entities .* -> .*Ada/,
+      /^bob: the model has (run|describe|search), (run|describe|search), (run|describe|search)$/m,
+      /run -> .*"status":"completed","data":\{"tasks":1,"pets":\["Ada"\]\}/,
       /POST \/api\/tasks\/add, as ada -> 200 task 4/,
       /POST \/api\/tasks\/add, as bob -> 403 Access denied/,
       /tools for bob; tasks_list -> \{"tasks":\[\{"id":3,/,

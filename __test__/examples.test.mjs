@@ -55,6 +55,12 @@ describe("the tour", () => {
       /tasks\.find, from afar +\{ titles: \[ 'Post the letter' \] \}/,
       /NO_TITLE +A task needs a title/,
       /tools +tasks_find, tasks_add/,
+      /the program's value +1/,
+      /typeof process +undefined/,
+      /PROGRAM_ERROR .*Did you mean tasks\.list\?/,
+      /LIMIT_EXCEEDED .*its limit calls is 100/,
+      /the run is waiting +tasks\.remove \{"id":1\}/,
+      /the run is completed +\{ left: 1 \}/,
       /`npm run hub` starts an agent hub/,
     ]) {
       assert.match(stdout, line);

@@ -1,10 +1,18 @@
 // A typed client of the HTTP door, without native code: `fetch` is all that it needs.
 
+import { members } from "./call/typed-call-map.js";
 import { restored, wireText } from "./call/wire-value.js";
 import type { ResponseEnvelope } from "./envelope.js";
 import { CallError, failed, InfrastructureErrorCode, invalid } from "./errors.js";
 import { messageOf } from "./interop/text.js";
-import type { CallId, OperationById, OperationsIn, Signature, StreamId } from "./operation-types.js";
+import type {
+  CallId,
+  OperationById,
+  OperationMethods,
+  OperationsIn,
+  Signature,
+  StreamId,
+} from "./operation-types.js";
 import { timedOut, wasAborted, withDelivery } from "./outcomes.js";
 import { readFrames } from "./sse/frames-of-text.js";
 
@@ -55,7 +63,7 @@ export interface ClientCallOptions {
  * const client: Client<typeof registry> = createClient<typeof registry>("http://127.0.0.1:3000");
  * ```
  */
-export type Client<T> = ClientMethods<OperationsIn<T>> & {
+export type Client<T> = OperationMethods<OperationsIn<T>, ClientCallOptions> & {
   /** Calls an operation by its id. */
   $call<
     TId extends CallId<OperationsIn<T>>,
@@ -74,16 +82,6 @@ export type Client<T> = ClientMethods<OperationsIn<T>> & {
     input: TOperation["input"],
     options?: ClientCallOptions,
   ): AsyncGenerator<ResponseEnvelope<TOperation["output"]>, undefined, unknown>;
-};
-
-type ClientMethods<TOperations> = {
-  readonly [N in keyof TOperations & string]: {
-    readonly [K in keyof TOperations[N] as TOperations[N][K] extends { readonly type: "subscription" }
-      ? never
-      : K]: TOperations[N][K] extends { readonly input: infer TInput; readonly output: infer TOutput }
-      ? (input: TInput, options?: ClientCallOptions) => Promise<ResponseEnvelope<TOutput>>
-      : never;
-  };
 };
 
 const ENVELOPE = "application/vnd.alkdev.envelope+json";
@@ -188,13 +186,6 @@ export function createClient<T>(url: string | URL, options: ClientOptions = {}):
       ? own[namespace]
       : members((name) => (input: unknown, given?: ClientCallOptions) => call(namespace, name, input, given)),
   ) as Client<T>;
-}
-
-/** An object whose members are made when they are read. It is no promise, so that `await` leaves it alone. */
-function members(make: (name: string) => unknown): object {
-  return new Proxy(Object.create(null), {
-    get: (_, name) => (typeof name === "string" && name !== "then" ? make(name) : undefined),
-  });
 }
 
 /** A request that runs, and what can end it. */

@@ -6,7 +6,8 @@ import { createCodeRunner } from "@alkdev/operations/code";
 import { programs } from "./support.mjs";
 
 const registry = programs();
-const runner = createCodeRunner(registry);
+// Plenty: the machine may be busy with other things.
+const runner = createCodeRunner(registry, { limits: { cpu: 60_000 } });
 after(() => runner.close());
 
 const dataOf = async (source, options) => {

@@ -4,7 +4,8 @@ import { appendFileSync } from "node:fs";
 import { CallError, OperationRegistry } from "@alkdev/operations";
 import { Type } from "@sinclair/typebox";
 
-export function programs({ effects } = {}) {
+/** `effects` is the file of side effects. `point` is called wherever a host may die. */
+export function programs({ effects, point = () => {} } = {}) {
   const registry = new OperationRegistry();
   const add = (namespace, name, handler, more = {}) =>
     registry.register({
@@ -19,7 +20,13 @@ export function programs({ effects } = {}) {
       handler,
       ...more,
     });
-  const effect = (line) => effects !== undefined && appendFileSync(effects, `${line}\n`);
+  const effect = async (line) => {
+    point();
+    if (effects !== undefined) appendFileSync(effects, `${line}\n`);
+    point();
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * 3));
+    point();
+  };
   add("demo", "double", ({ n }) => n * 2);
   add("demo", "echo", (input) => input ?? null);
   add("demo", "fail", () => {
@@ -49,18 +56,21 @@ export function programs({ effects } = {}) {
   add("admin", "wipe", () => "wiped", { accessControl: { requiredScopes: ["admin"] } });
   add("JSON", "parse", () => "ours");
   add("work", "do", async ({ key }) => {
-    effect(`do ${key}`);
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * 4));
+    await effect(`do ${key}`);
     return `done ${key}`;
   });
+  add("broken", "do", async ({ key }) => {
+    await effect(`fail ${key}`);
+    throw new CallError("NOT_TODAY", "It always fails");
+  });
   add("pay", "send", async ({ key }, context) => {
+    point();
     if (context.approval !== `for-${key}`) {
       throw new CallError("APPROVAL_REQUIRED", "Ask first", {
         approval: { id: `for-${key}`, operationId: "pay.send" },
       });
     }
-    effect(`send ${key}`);
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * 4));
+    await effect(`send ${key}`);
     return `sent ${key}`;
   });
   return registry;

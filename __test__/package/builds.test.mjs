@@ -323,6 +323,13 @@ describe("built from the packed tarballs", () => {
     return [node, join(folder, "program.mjs")];
   });
 
+  it("code mode runs in one binary: its worker and its engine are inside", { timeout: 120_000 }, async () => {
+    cpSync(join(root, "node_modules", "quickjs-wasi"), join(modules, "quickjs-wasi"), { recursive: true });
+    const program = join(out, "code-mode");
+    await tool("bun", ["build", "--compile", "code.mjs", "--outfile", program]);
+    assert.equal((await printed(program, [], out)).text, "42\n");
+  });
+
   it("an agent with MCP servers, tools of the AI SDK and spilled results runs as one binary", {
     timeout: 120_000,
   }, async () => {

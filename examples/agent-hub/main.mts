@@ -2,7 +2,7 @@
 
 import { type CallReport, createMCPClient, isAccessError, unwrap } from "@alkdev/operations";
 import { ada, bob, startHub } from "./hub.mjs";
-import { runModel } from "./model.mjs";
+import { runModel, runProgram } from "./model.mjs";
 import { joinHub } from "./spoke.mjs";
 
 const say = (line: string) => console.log(line);
@@ -30,6 +30,9 @@ await registry.execute("tasks.add", { title: "Sleep" }, { identity: bob }).catch
 say("\nA model, for two people:");
 await runModel(registry.untyped(), ada, say);
 await runModel(registry.untyped(), bob, say);
+
+say("\nA model that writes a program:");
+await runProgram(registry.untyped(), bob, say);
 
 say("\nOther programs, over HTTP:");
 for (const name of ["ada", "bob"] as const) {

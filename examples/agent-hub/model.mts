@@ -1,6 +1,7 @@
 // A model that needs no network: it follows a script. The loop around it is that of any agent.
 
 import type { Identity, OperationRegistry } from "@alkdev/operations";
+import { createCodeRunner } from "@alkdev/operations/code";
 import { type AnthropicTool, toTools } from "@alkdev/operations/tools";
 
 interface Turn {
@@ -37,4 +38,23 @@ export async function runModel(registry: OperationRegistry, identity: Identity, 
     );
     turn = script.indexOf(next) + 1;
   }
+}
+
+/** What the model writes where it is offered one tool that runs programs: the same work, and one answer. */
+const program = `const { tasks: open } = await tasks.list({ word: "vet" });
+const pets = await Promise.all([1, 1].map((petId) => shop.getPet({ petId })));
+return { tasks: open.length, pets: [...new Set(pets.map(({ name }) => name))] };`;
+
+/** The same in code mode: the model writes one program instead of calling tools one by one. */
+export async function runProgram(
+  registry: OperationRegistry,
+  identity: Identity,
+  say: (line: string) => void,
+) {
+  const runner = createCodeRunner(registry);
+  const { tools, call } = toTools(registry, { target: "anthropic", identity, mode: "code", runner });
+  say(`${identity.id}: the model has ${tools.map(({ name }) => name).join(", ")}`);
+  const { content } = await call("run", { code: program });
+  say(`  run -> ${String(content).replace(/\s+/g, " ").slice(0, 160)}`);
+  await runner.close();
 }

@@ -13,6 +13,7 @@ const chapters = [
   "08-mcp.mjs",
   "09-serving.mjs",
   "10-hub.mjs",
+  "11-code.mjs",
 ];
 
 for (const chapter of chapters) {

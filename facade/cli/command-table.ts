@@ -89,6 +89,10 @@ const ALL: readonly Command[] = [
     least: 1,
     most: Number.POSITIVE_INFINITY,
     options: [
+      {
+        ...CONFIG,
+        summary: "A configuration: the name of one of its OpenAPI sources stands for its document",
+      },
       { name: "mcp", summary: "The URL is that of an MCP server" },
       { name: "openapi", summary: "The file or the URL is an OpenAPI document, whatever its name" },
       { name: "problems", summary: "Show only what was degraded or skipped" },
@@ -160,6 +164,7 @@ const ALL: readonly Command[] = [
       { name: "timeout", value: "<ms>", summary: "Time out after this many milliseconds" },
       { name: "store", value: "<folder>", summary: "Where a run that waits for an approval is stored" },
       { name: "resume", summary: "Continue a run of the store: its id stands in place of the program" },
+      { name: "approve", summary: "Approve each call that needs it, and print it" },
     ],
     details: [
       "Needs the package quickjs-wasi. The program reads the JSON as `input`; what it writes to console goes to standard error.",
@@ -169,6 +174,26 @@ const ALL: readonly Command[] = [
       "operations run report.ts",
       "operations run --store runs --resume 6b1f4c6e-2f0a-4f3e-9d55-0c8a2f7b1f11",
     ],
+  },
+  {
+    name: "login",
+    summary: "Log in to a source with OAuth, in a browser or by a code for another device",
+    usage: "<source>",
+    least: 1,
+    most: 1,
+    options: [
+      CONFIG,
+      {
+        name: "device",
+        summary: "With a code that is entered on any device, where the server has such codes",
+      },
+      { name: "no-browser", summary: "Print the address of the page, and open no browser" },
+    ],
+    details: [
+      "The source has `auth` with the grant authorization_code, or is an MCP server with `oauth`.",
+      "The tokens are stored in a file that only you can read, where `serve` and `call` find them.",
+    ],
+    examples: ["operations login calendar", "operations login calendar --device"],
   },
   {
     name: "approvals",
@@ -228,6 +253,18 @@ const ALL: readonly Command[] = [
     ],
     details: ["Prints the list of tools as JSON. With --json an object, which has the losses too."],
     examples: ["operations tools --target anthropic 'files.*' > tools.json"],
+  },
+  {
+    name: "types",
+    summary: "Print the types of the operations, for TypeScript",
+    usage: "[config]",
+    least: 0,
+    most: 1,
+    options: [CONFIG, AS, STRICT],
+    details: [
+      "For createClient<Operations>(url), callMap.typed<Operations>() and OperationRegistry<Operations>.",
+    ],
+    examples: ["operations types hub.yaml > hub.d.ts"],
   },
   {
     name: "servers",

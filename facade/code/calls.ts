@@ -23,6 +23,9 @@ const PROGRAM: CallOrigin = { ...TOOL, acceptsFiles: false };
 /** The largest input of one call: it is read on the host's event loop. */
 const MAX_INPUT = 4 * 1024 * 1024;
 
+/** The longest error that a program is shown with its details, in characters. */
+const MAX_ERROR = 256 * 1024;
+
 /** For whom a program calls, and what is offered to it. */
 export interface Authority {
   readonly registry: OperationRegistry;
@@ -121,7 +124,7 @@ export class ProgramCalls {
 
   /** The next event of a stream, `null` at its end. */
   async next(json: string): Promise<Answer> {
-    const key = Number((JSON.parse(json) as { stream: unknown }).stream);
+    const key = (JSON.parse(json) as { stream?: number } | null)?.stream as number;
     const stream = this.#streams.get(key);
     if (stream === undefined) return { error: STREAM_ENDED };
     let id = "";
@@ -207,10 +210,10 @@ export class ProgramCalls {
     }
     const { message, details } = withoutStderr(mapped.message, maskedDetails(mapped.details).details);
     try {
-      return JSON.parse(JSON.stringify({ code, message, details })) as ShownError;
-    } catch {
-      return { code, message };
-    }
+      const json = JSON.stringify({ code, message, details });
+      if (json.length <= MAX_ERROR) return JSON.parse(json) as ShownError;
+    } catch {}
+    return { code, message: message.slice(0, MAX_ERROR) };
   }
 
   #written(value: unknown): Answer {

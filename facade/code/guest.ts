@@ -80,7 +80,8 @@ export const GUEST = `((host, offered) => {
   });
   for (const operation of offered) {
     const call = (operations[operation.id] = functionOf(operation));
-    (spaces[operation.namespace] ??= create(null))[operation.name] = call;
+    // A namespace with a \`then\` would be taken for a promise. Its id reaches it.
+    if (operation.name !== "then") (spaces[operation.namespace] ??= create(null))[operation.name] = call;
   }
   for (const name of keys(spaces)) spaces[name] = guarded(spaces[name], name, name + ".");
   const format = (value) => {
@@ -136,7 +137,7 @@ export const GUEST = `((host, offered) => {
       const given = input === undefined ? undefined : parse(input);
       add("input", given);
       const valueOf = (exports) => typeof exports.default === "function" ? exports.default(given) : exports.default;
-      const main = async () => completed(await (isModule ? valueOf(await program) : program(given)));
+      const main = async () => completed(await (isModule ? valueOf(await program) : program()));
       apply(then, main(), [undefined, failed]);
     },
   });

@@ -22,6 +22,9 @@ import type { FromWorker, StoredMachine } from "./protocol.js";
 /** The longest time a timer of Node's can have. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
+/** By how many milliseconds two timers for one time differ at most. */
+const TIMERS_APART = 5;
+
 /** A request of the program that has no answer yet. */
 interface Pending {
   readonly n: number;
@@ -67,6 +70,8 @@ export class Run {
   readonly #abort = new AbortController();
   readonly #began = Date.now();
   readonly #timeBefore: number;
+  readonly #deadline: number;
+  readonly #onTime: () => void;
   readonly #timer: NodeJS.Timeout;
   #restored: readonly Pending[];
   #logBytes: number;
@@ -108,11 +113,12 @@ export class Run {
       { ...options, id: this.id, deadline, signal: this.#abort.signal, most: limits.memory / 2 },
       this.#run.calls,
     );
-    const onTime = () => {
+    this.#deadline = deadline;
+    this.#onTime = () => {
       if (deadline === ends) return this.limit("time");
       this.#fail(InfrastructureErrorCode.TIMEOUT, "The deadline of the run has passed", { deadline });
     };
-    this.#timer = setTimeout(onTime, Math.min(Math.max(0, deadline - this.#began), LONGEST_TIMER));
+    this.#timer = setTimeout(this.#onTime, Math.min(Math.max(0, deadline - this.#began), LONGEST_TIMER));
     const onAbort = () => this.abort();
     signal?.addEventListener("abort", onAbort, { once: true });
     void this.ended.then(() => signal?.removeEventListener("abort", onAbort));
@@ -125,6 +131,12 @@ export class Run {
 
   abort() {
     this.#fail(InfrastructureErrorCode.ABORTED, "The run was aborted");
+  }
+
+  /** Ends it here. What is in the store of it can be resumed. */
+  leave() {
+    this.isDurable = false;
+    this.#fail(InfrastructureErrorCode.ABORTED, "The code runner was closed", { reason: "closed" });
   }
 
   limit(limit: keyof CodeLimits) {
@@ -169,6 +181,8 @@ export class Run {
       case "completed":
         return this.#finish({ status: "completed", ...(json !== "" && { data: JSON.parse(json) }) });
       case "failed":
+        // Its calls have the same deadline, and may notice first.
+        if (Date.now() >= this.#deadline - TIMERS_APART) return this.#onTime();
         return this.#failed(JSON.parse(json) as Partial<Record<string, unknown>>);
       case "open":
         usage.calls += 1;
@@ -188,7 +202,7 @@ export class Run {
 
   #log(json: string) {
     const { level, text } = JSON.parse(json) as CodeLog;
-    const log = { level, text };
+    const log = { level: LEVELS.includes(level) ? level : "info", text: String(text) };
     this.#logBytes += Buffer.byteLength(json);
     this.#run.logs.push(log);
     quietly(() => this.#settings.options.onLog?.(log));
@@ -349,6 +363,8 @@ export class Run {
     this.#end(run);
   }
 }
+
+const LEVELS: readonly CodeLog["level"][] = ["debug", "info", "warn", "error"];
 
 const UNITS: Readonly<Record<keyof CodeLimits, string>> = {
   memory: " bytes",

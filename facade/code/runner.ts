@@ -37,7 +37,7 @@ import { amaroPath, type LoadedEngine, loadEngine, Threads } from "./engine.js";
 import { runnerOperations } from "./operations.js";
 import type { ToWorker } from "./protocol.js";
 import { Run, type RunSettings, type StoredRun } from "./run.js";
-import { folderStore, memoryStore, noSuchRun, opened, sealed } from "./store.js";
+import { checkId, folderStore, memoryStore, noSuchRun, opened, sealed } from "./store.js";
 
 const MIB = 1024 * 1024;
 
@@ -155,7 +155,6 @@ class Runner implements CodeRunner {
   }
 
   async resume(id: string, given: ResumeOptions = {}): Promise<CodeRun> {
-    if (typeof id !== "string") throw invalid("resume: the id must be a string");
     return this.#resume(
       id,
       checkedOptions<NonNullable<ResumeOptions>>(given, RESUME, { prefix: "resume: " }),
@@ -203,6 +202,7 @@ class Runner implements CodeRunner {
   }
 
   async #resume(id: string, options: CodeRunOptions, caller?: Entrance): Promise<CodeRun> {
+    checkId(id);
     if (this.#running.has(id) || this.#locked.has(id)) throw isRunning(id);
     this.#locked.add(id);
     try {
@@ -226,7 +226,7 @@ class Runner implements CodeRunner {
 
   async #continue(id: string, options: CodeRunOptions, caller: Entrance | undefined): Promise<CodeRun> {
     const text = await this.#store.get(id);
-    if (text === undefined) throw noSuchRun(id);
+    if (typeof text !== "string") throw noSuchRun(id);
     const stored = opened<StoredRun>(id, text, (await this.#loaded()).hash);
     const { machine, limits = this.#limits, deadline, run, logBytes = 0, pending = [] } = stored;
     // Nothing tells a run of others from one that does not exist.
@@ -255,16 +255,16 @@ class Runner implements CodeRunner {
   }
 
   async forget(id: string): Promise<void> {
+    checkId(id);
     if (this.#running.has(id) || this.#locked.has(id)) throw isRunning(id);
     const unlock = await this.#lock(id);
-    await this.#store.delete(id);
-    await unlock();
+    await this.#store.delete(id).finally(unlock);
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     const ends = Array.from(this.#running.values(), (run) => {
-      run.abort();
+      run.leave();
       return run.ended;
     });
     await Promise.all(ends);

@@ -18,13 +18,15 @@ export function memoryStore(): CodeStore {
 
 /** A lock that was not renewed for so long belongs to a host that is gone. One whose process is gone is known at once. */
 const STALE_MS = 60_000;
-const ID = /^[\w-]{1,64}$/;
+
+/** Ids come from callers, and are names of files and keys of stores. */
+export function checkId(id: unknown): void {
+  if (typeof id === "string" && /^[\w-]{1,64}$/.test(id) && !id.startsWith("__")) return;
+  throw invalid("The id of a run has letters, digits, - and _ only", { reason: "no-run" });
+}
 
 export function folderStore(dir: string): CodeStore {
-  const file = (id: string, ending: string) => {
-    if (!ID.test(id)) throw invalid("The id of a run has letters, digits, - and _ only");
-    return join(dir, id + ending);
-  };
+  const file = (id: string, ending: string) => join(dir, id + ending);
   return {
     get: (id) => readFile(file(id, ".run"), "utf8").catch(ignoreMissing),
     async put(id, record) {
@@ -124,7 +126,7 @@ export function opened<T extends { engine: string }>(id: string, text: string, e
     throw failed(`The record of run ${id} is damaged: its checksum does not match`, { reason: "damaged" });
   }
   const record = JSON.parse(body) as T;
-  if (record.engine === engine) return record;
+  if (record?.engine === engine) return record;
   throw failed(
     `Run ${id} was stored by another version of quickjs-wasi, which alone can continue it. Install that version, or forget the run`,
     { reason: "engine" },

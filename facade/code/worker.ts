@@ -55,7 +55,7 @@ const clock = new Float64Array(shared);
 const port = parentPort as NonNullable<typeof parentPort>;
 const post = (message: FromWorker) => port.postMessage(message);
 
-/** A module has a default export; everything else is the body of a function. */
+/** What is probably a module. Otherwise it is the body of a function, and what is neither is reported as what it probably is. */
 const MODULE = /^[ \t]*export[ \t]+(?:default\b|\{[^}]*\bas[ \t]+default\b)/m;
 
 class Run {
@@ -93,6 +93,7 @@ class Run {
       for (const handle of [make, list, host]) handle.dispose();
       const program = compiled(machine, source, amaro);
       if (typeof program === "string") {
+        if (this.#limit !== undefined) return;
         this.#isOver = true;
         return post({ t: "syntax", message: program });
       }
@@ -150,14 +151,18 @@ class Run {
   #options(): object {
     const { memory, cpu } = this.#limits;
     const interruptHandler = () => {
-      if (this.#limit !== undefined) return true;
       const since = clock[SINCE] as number;
-      if (since > 0 && (clock[USED] as number) + Date.now() - since > cpu) this.#limit = "cpu";
-      else if ((this.#machine?.exports.memory.buffer.byteLength ?? 0) > memory + BASE_BYTES)
-        this.#limit = "memory";
-      return this.#limit !== undefined;
+      if (since > 0 && (clock[USED] as number) + Date.now() - since > cpu) this.#limit ??= "cpu";
+      return this.#isFull() || this.#limit !== undefined;
     };
     return { wasm, memoryLimit: 2 * memory, maxStackSize: 256 * 1024, timezoneOffset: 0, interruptHandler };
+  }
+
+  /** Whether there is more memory than the limit: never less, once it was taken. */
+  #isFull(): boolean {
+    const size = this.#machine?.exports.memory.buffer.byteLength ?? 0;
+    if (size > this.#limits.memory + BASE_BYTES) this.#limit ??= "memory";
+    return this.#limit === "memory";
   }
 
   /** Has the machine compute until the program waits or is over. */
@@ -199,6 +204,7 @@ class Run {
     if (
       this.#isOver ||
       this.#limit !== undefined ||
+      this.#isFull() ||
       given.length !== 3 ||
       !given.every((each) => each.isString)
     )
@@ -241,34 +247,38 @@ function hint(name: string, names: readonly string[]): string {
 
 /** The program as a function or as a module; a text says why it is neither. */
 function compiled(machine: Machine, source: string, amaro: string | undefined) {
-  const isModule = MODULE.test(source);
-  const wrap = (text: string) => (isModule ? text : `(async (input) => {${text}\n})`);
-  const compile = (text: string) => ({
-    handle: machine.evalCode(text, "program", isModule ? EvalFlags.TYPE_MODULE : 0),
+  const probably = MODULE.test(source);
+  const forms = [probably, !probably].map((isModule) => ({
     isModule,
-  });
-  try {
-    return compile(wrap(source));
-  } catch (error) {
-    const { name, message, stack } = error as Error;
-    const first = `${name}: ${message} (${/program:\d+(?::\d+)?/.exec(stack ?? "")?.[0] ?? "program"})`;
-    if (name !== "SyntaxError") return first;
-    const strip = stripper(amaro);
+    text: isModule ? source : `(async () => {${source}\n})`,
+  }));
+  let first: string | undefined;
+  for (const isTypeScript of [false, true]) {
+    const strip = isTypeScript ? stripper(amaro) : (text: string) => text;
     if (strip === undefined) {
       return `${first}. If this is TypeScript: types are removed by Node 22.13 and newer, or by the package amaro, and neither is here`;
     }
-    try {
-      return compile(strip(wrap(source)));
-    } catch {
-      return first;
+    for (const { isModule, text } of forms) {
+      try {
+        const flags = isModule ? EvalFlags.TYPE_MODULE : 0;
+        return { handle: machine.evalCode(strip(text), "program", flags), isModule };
+      } catch (error) {
+        isSpent ||= isTypeScript && !canStrip(strip);
+        const { name, message, stack } = error as Error;
+        first ??= `${name}: ${message} (${/program:\d+(?::\d+)?/.exec(stack ?? "")?.[0] ?? "program"})`;
+        if (!first.startsWith("SyntaxError")) return first;
+      }
     }
   }
+  return first as string;
 }
 
 function stripper(amaro: string | undefined): ((text: string) => string) | undefined {
   const { stripTypeScriptTypes } = require("node:module") as {
     stripTypeScriptTypes?: (text: string) => string;
   };
+  // Node warns that this is experimental, on the standard error of the host.
+  if (stripTypeScriptTypes !== undefined) process.removeAllListeners("warning");
   if (stripTypeScriptTypes !== undefined) return stripTypeScriptTypes;
   if (amaro === undefined) return undefined;
   const { transformSync } = load(amaro) as {
@@ -279,6 +289,17 @@ function stripper(amaro: string | undefined): ((text: string) => string) | undef
 
 /** A path that only the host knows; bundlers must not look for it. */
 const load: (path: string) => unknown = require;
+
+/** A text that is too deep leaves what removes types broken, and no other run gets this thread. */
+let isSpent = false;
+
+function canStrip(strip: (text: string) => string): boolean {
+  try {
+    return strip("let a: 1") !== "";
+  } catch {
+    return false;
+  }
+}
 
 let run: Run | undefined;
 
@@ -294,6 +315,7 @@ async function onMessage(message: ToWorker): Promise<void> {
   else {
     run?.end();
     run = undefined;
+    if (isSpent) process.exit();
     post({ t: "ended" });
   }
 }

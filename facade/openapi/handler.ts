@@ -18,6 +18,7 @@ import {
   OperationType,
   type SubscriptionHandler,
 } from "../types.js";
+import { oauthOf } from "./config-check.js";
 import { callThroughFetch, replacedFetch, reportReplacedFetch } from "./custom-fetch.js";
 import { FetchSource } from "./fetch-source.js";
 import { NativeSource } from "./native-source.js";
@@ -46,6 +47,7 @@ export function createHandler(
   return addTraits(handler, {
     isImported: true,
     source: { source: "http", method: String(method), template: String(path), url: service.config.baseUrl },
+    tradesCallerTokens: oauthOf(service.config.auth)?.grant === "token_exchange",
     credentials: service.hasCredentials ? service : undefined,
     limiter: service.limiter,
     endsItself: true,

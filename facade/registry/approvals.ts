@@ -35,7 +35,8 @@ const log = logger("registry");
 
 /** In ms. */
 const DAY = 24 * 60 * 60 * 1000;
-/** Requests that a store of ours holds. Together with the size of each, that is what callers can make it store. */
+/** Requests that a store of ours holds. Together with the size of each, that is what callers can make it store. A caller may
+ * ask while it has no more requests than are left, so one alone gets half, and something is left for others. */
 const MAX_REQUESTS = 1_000;
 const MAX_INPUT = 256 * 1024;
 const LONGEST_TIMER = 2 ** 31 - 1;
@@ -108,11 +109,15 @@ export type Approvals = Omit<ApprovalRequests, "request" | "named" | "use" | "ma
 
 export class ApprovalRequests {
   readonly #store: ApprovalStore;
+  /** Whether the store is one of ours. */
+  readonly #isBounded: boolean;
   readonly #expires: number;
   readonly #may: ApprovalOptions["may"];
   readonly #listeners = new NamedListeners<ApprovalEvent, Approval>("requested", "decided", "expired");
   /** The request that waits for a call: asking again makes no other. */
   readonly #pending = new Map<string, string>();
+  /** Who has made the requests of this process that are stored and were not used, by their ids. */
+  readonly #callers = new Map<string, { caller: string; keepUntil: number }>();
   readonly #onDecided: (approval: Approval) => void;
 
   /** @internal */
@@ -124,6 +129,7 @@ export class ApprovalRequests {
     else if ("folder" in store) this.#store = new FolderApprovals(store.folder, MAX_REQUESTS);
     else if ("redis" in store) this.#store = new RedisApprovals(store.redis, MAX_REQUESTS);
     else this.#store = store;
+    this.#isBounded = this.#store !== store;
     this.#expires = expires;
     this.#may = may;
     this.#onDecided = onDecided;
@@ -229,15 +235,12 @@ export class ApprovalRequests {
     const expires = requestedAt + this.#expires;
     const id = newId();
     const request: Request = { operationId, input, identity, requestedAt, expires };
+    const caller = JSON.stringify(identity?.id ?? null);
     const text = JSON.stringify(request);
-    if (!(await this.#store.add(id, text, expires + KEEP))) {
+    if (!this.#mayAsk(caller) || !(await this.#add(id, text, caller, expires + KEEP))) {
       throw failed(
         `Operation ${operationId} needs an approval, and too many requests for approvals wait already`,
-        {
-          operationId,
-          reason: "too-many-approvals",
-          delivery: "none",
-        },
+        { operationId, reason: "overloaded", delivery: "none" },
       );
     }
     this.#pending.set(key, id);
@@ -245,6 +248,27 @@ export class ApprovalRequests {
     const approval = approvalOf(id, { request: text, isUsed: false });
     this.#listeners.notify("requested", approval);
     return approval;
+  }
+
+  #mayAsk(caller: string): boolean {
+    if (!this.#isBounded) return true;
+    let own = 0;
+    for (const [id, each] of this.#callers) {
+      if (each.keepUntil < Date.now()) this.#callers.delete(id);
+      else if (each.caller === caller) own += 1;
+    }
+    return own < MAX_REQUESTS - this.#callers.size;
+  }
+
+  async #add(id: string, text: string, caller: string, keepUntil: number): Promise<boolean> {
+    let isAdded = false;
+    if (this.#isBounded) this.#callers.set(id, { caller, keepUntil });
+    try {
+      isAdded = await this.#store.add(id, text, keepUntil);
+    } finally {
+      if (!isAdded) this.#callers.delete(id);
+    }
+    return isAdded;
   }
 
   #expire(id: string, key: string, expires: number): void {
@@ -270,9 +294,10 @@ export class ApprovalRequests {
 
   /** Uses an approval up. Whether it was there to be used. @internal */
   async use(approval: Approval): Promise<boolean> {
-    return (
-      approval.status === "approved" && Date.now() < approval.expires && (await this.#store.use(approval.id))
-    );
+    const isUsed =
+      approval.status === "approved" && Date.now() < approval.expires && (await this.#store.use(approval.id));
+    if (isUsed) this.#callers.delete(approval.id);
+    return isUsed;
   }
 }
 

@@ -47,6 +47,7 @@ import { type Observer, Observers } from "./observers.js";
 import { beginTrackingOrigin } from "./origin.js";
 import { answerOf } from "./output.js";
 import { Pipeline } from "./pipeline.js";
+import { type Protection, warnAboutUnused } from "./protections.js";
 import {
   adapted,
   type RegisteredOperation,
@@ -239,7 +240,8 @@ export class OperationRegistry<TOperations = any> {
    */
   protect(pattern: string, rules: AccessControl): () => void {
     const expression = patternOf(aName(pattern, "protect: pattern") as string);
-    const protection: Protection = { expression, rules: frozenRules(checkedRules(rules, "protect: rules")) };
+    const frozen = frozenRules(checkedRules(rules, "protect: rules"));
+    const protection: Protection = { pattern, expression, rules: frozen };
     this.#protections.add(protection);
     const covered = this.#applyProtections(expression);
     // No warning: what it covers may be registered later.
@@ -488,10 +490,16 @@ export class OperationRegistry<TOperations = any> {
 
   /** The registry on the native side, for servers. @internal */
   nativeMirror(): NativeMirror {
+    this.warnAboutUnusedProtections();
     // What the native side does by itself is imported.
     const output = this.#output === "strict-own" ? "normalise" : this.#output;
     this.#twin ??= new NativeMirror(output, this.#entries, this.#pipeline.observers, this.#spills);
     return this.#twin;
+  }
+
+  /** Called when operations are about to be served. @internal */
+  warnAboutUnusedProtections(): void {
+    if (this.#protections.size > 0) warnAboutUnused(this.#protections, Array.from(this.#entries.keys()));
   }
 
   /** Whether `subscribe` is the way to call it. @internal */
@@ -511,9 +519,4 @@ function asGiven(id: string, context: OperationContext, origin: CallOrigin | und
   const { metadata, timeout } = context;
   if (origin === undefined && typeof metadata === "object" && metadata !== null) refuseMisspelt(id, metadata);
   return timeout === undefined ? context : withTimeout(context);
-}
-
-interface Protection {
-  readonly expression: IdPattern;
-  readonly rules: AccessControl;
 }

@@ -301,6 +301,11 @@ impl Shared {
             Ok(caller) => caller,
             Err(unknown) => return Ok(self.unknown(unknown, request_id)),
         };
+        let caller = if self.calls.wants_caller_tokens() {
+            caller.with_token(&head.headers)
+        } else {
+            caller
+        };
         let is_metrics = head.uri.path() == "/metrics";
         if caller.identity.is_none() && self.requires_identity(is_metrics) {
             let mut response = identity_required(request_id);

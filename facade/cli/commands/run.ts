@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { createCodeRunner } from "../../code/runner.js";
 import type { CodeRun, CodeRunnerOptions } from "../../code-types.js";
 import { CallError } from "../../errors.js";
+import type { ApprovalQuestion } from "../../registry/approval-types.js";
 import { EXIT, exitCodeOf, usageError } from "../exit-codes.js";
 import { configFor, identityFor, withSources } from "../hub.js";
 import type { Workplace } from "../perform.js";
@@ -24,9 +25,15 @@ export async function runCommand(at: Workplace): Promise<number> {
   return withSources(at, config, async ({ registry }) => {
     const made: CodeRunnerOptions = store === undefined ? {} : { store: { dir: resolve(store) } };
     const runner = createCodeRunner(registry, made);
+    const approve = (asked: unknown) => {
+      const { operationId, input } = asked as ApprovalQuestion;
+      terminal.note(`Approved: ${operationId} ${jsonText(input)}`);
+      return true;
+    };
     const heard = {
       signal: interrupts.signal,
       onLog: ({ text }: { text: string }) => terminal.note(text),
+      ...(options.has("approve") && { approve }),
     };
     const begin = {
       ...heard,

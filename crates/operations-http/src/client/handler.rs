@@ -61,6 +61,10 @@ impl Handler for HttpHandler {
             let input = traced(encoded(input.as_ref(), &operation), &context);
             let mut input = input.decode(&operation)?;
             input.outgoing.target.clone_from(&context.target);
+            input
+                .outgoing
+                .caller_token
+                .clone_from(&context.caller_token);
             // Cancelled when the service is closed, or when the caller has gone.
             let cancel = service.token();
             let mut work = pin!(async {
@@ -108,6 +112,10 @@ impl Handler for HttpHandler {
             .map_err(Failure::from)
             .and_then(|mut input| {
                 input.outgoing.target.clone_from(&context.target);
+                input
+                    .outgoing
+                    .caller_token
+                    .clone_from(&context.caller_token);
                 service.reader(&operation, input)
             });
         let reader = match opened {

@@ -33,7 +33,7 @@ impl Machine {
     }
 
     /// Whether the body goes to a file; its beginning, if so. The reader writes it, and says
-    /// [`Input::Spilled`] at its end.
+    /// [`Input::Spilled`](super::Input::Spilled) at its end.
     #[must_use]
     pub fn spilling(&self) -> Option<&[u8]> {
         match &self.state {
