@@ -13,8 +13,10 @@ export {
   OperationType,
 } from "./dist/index.js";
 export type {
+  AccessCondition,
   AccessControl,
   AccessRules,
+  AccessTest,
   AnyOperation,
   CallContext,
   CallerIdentity,

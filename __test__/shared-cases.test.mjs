@@ -11,7 +11,10 @@ import {
   enforceAccess,
   InfrastructureErrorCode,
   isResponseEnvelope,
+  OperationRegistry,
 } from "@alkdev/operations";
+import { toTools } from "@alkdev/operations/tools";
+import { Type } from "@sinclair/typebox";
 
 const { operationNotFound } = createRequire(import.meta.url)("../dist/registry/nearest.js");
 const { readEvent } = createRequire(import.meta.url)("../dist/call/incoming.js");
@@ -29,6 +32,33 @@ function cases(file) {
 describe("shared table: envelopes", () => {
   for (const { name, value, envelope } of cases("envelopes.json")) {
     it(`shared table of envelopes: ${name}`, () => assert.equal(isResponseEnvelope(value), envelope));
+  }
+});
+
+describe("shared table: conditions", () => {
+  for (const { name, when, input, identity, listed, allowed } of cases("conditions.json")) {
+    it(`shared table of conditions: ${name}`, async () => {
+      const registry = new OperationRegistry();
+      registry.register({
+        namespace: "ns",
+        name: "op",
+        version: "1.0.0",
+        type: "query",
+        description: "",
+        inputSchema: Type.Unknown(),
+        outputSchema: Type.Unknown(),
+        accessControl: { requiredScopes: [], when },
+        handler: () => "done",
+      });
+      if (listed) {
+        const kit = toTools(registry, { target: "openai", identity });
+        assert.equal(kit.tools.length, allowed ? 1 : 0);
+        return;
+      }
+      const call = registry.execute("ns.op", input, { identity });
+      if (allowed) assert.equal((await call).data, "done");
+      else await assert.rejects(call, { code: "ACCESS_DENIED", message: /does not meet the condition on/ });
+    });
   }
 });
 

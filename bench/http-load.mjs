@@ -7,6 +7,19 @@ import { connect } from "node:net";
 
 const HEAD_END = "\r\n\r\n";
 
+/** A POST of JSON, as bytes. */
+export function requestOf(url, body, headers = {}) {
+  const { host, pathname } = new URL(url);
+  const all = {
+    host,
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+    ...headers,
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
+  return Buffer.from(`POST ${pathname} HTTP/1.1\r\n${lines.join("\r\n")}${HEAD_END}${body}`);
+}
+
 /** Connections to a server, each of which has one request under way at a time. */
 export class Load {
   #connections;
@@ -25,20 +38,10 @@ export class Load {
     return new Load(await Promise.all(opening));
   }
 
-  /** Posts JSON so often, as fast as answers come. Fails if one of them is not 200. */
-  async post(url, body, times, headers = {}) {
-    const { host, pathname } = new URL(url);
-    const all = {
-      host,
-      "content-type": "application/json",
-      "content-length": Buffer.byteLength(body),
-      ...headers,
-    };
-    const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`);
-    const request = Buffer.from(`POST ${pathname} HTTP/1.1\r\n${lines.join("\r\n")}${HEAD_END}${body}`);
-    let left = times;
-    const isOneMore = () => left-- > 0;
-    await Promise.all(this.#connections.map((connection) => connection.repeat(request, isOneMore)));
+  /** Sends these requests (`requestOf`), as fast as answers come. Fails if one of them is not 200. */
+  async send(requests) {
+    const left = requests.values();
+    await Promise.all(this.#connections.map((connection) => connection.repeat(() => left.next().value)));
   }
 
   close() {
@@ -50,8 +53,7 @@ class Connection {
   #socket;
   /** What is there of an answer. */
   #text = "";
-  #request;
-  #isOneMore;
+  #next;
   #ended;
 
   constructor(socket) {
@@ -62,14 +64,14 @@ class Connection {
     socket.on("close", () => this.#ended?.reject(new Error("The server has closed a connection")));
   }
 
-  repeat(request, isOneMore) {
+  /** Sends what `next` returns, one after the other, until it returns nothing. */
+  repeat(next) {
     // A write to a closed socket says nothing, and would be waited for.
     if (this.#socket.destroyed) throw new Error("The server has closed a connection between two rounds");
-    this.#request = request;
-    this.#isOneMore = isOneMore;
+    this.#next = next;
     return new Promise((resolve, reject) => {
       this.#ended = { resolve, reject };
-      this.#next();
+      this.#send();
     });
   }
 
@@ -78,9 +80,10 @@ class Connection {
     this.#socket.destroy();
   }
 
-  #next() {
-    if (this.#isOneMore()) this.#socket.write(this.#request);
-    else this.#ended.resolve();
+  #send() {
+    const request = this.#next();
+    if (request === undefined) this.#ended.resolve();
+    else this.#socket.write(request);
   }
 
   #take(text) {
@@ -88,7 +91,7 @@ class Connection {
     if (!isWhole(this.#text)) return;
     if (!this.#text.startsWith("HTTP/1.1 200 ")) this.#ended.reject(new Error(this.#text));
     this.#text = "";
-    this.#next();
+    this.#send();
   }
 }
 

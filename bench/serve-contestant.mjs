@@ -1,6 +1,7 @@
-// A server of the serve benchmark, in a process of its own: `node serve-contestant.mjs <who> <upstream>`. It says where it is,
+// A server of the serve benchmark, in a process of its own: `node serve-contestant.mjs <who> <upstream> <identity>`. It says where it is,
 // and, when asked, how long its main thread has worked.
 
+import { createPublicKey } from "node:crypto";
 import { createServer } from "node:http";
 import { FromOpenAPI, OperationRegistry } from "@alkdev/operations";
 import { createHandler, serve, toNodeListener } from "@alkdev/operations/serve";
@@ -8,7 +9,9 @@ import { Type } from "@sinclair/typebox";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import { mainThreadTime } from "./main-thread.mjs";
 
-const [who, upstream] = process.argv.slice(2);
+const [who, upstream, identity] = process.argv.slice(2);
+/** Who issues tokens, for whom, and its public key; and a token that is no JWT. */
+const { issuer, audience, jwk, token } = JSON.parse(identity);
 
 const Task = Type.Object({
   title: Type.String({ minLength: 1 }),
@@ -56,6 +59,14 @@ const contestants = {
   async serve() {
     return (await serve(registry(), { doors: { http: true } })).url;
   },
+  async "serve, tokens"() {
+    const tokens = { [token]: { id: "ada", scopes: [] } };
+    return (await serve(registry(), { doors: { http: true }, tokens })).url;
+  },
+  async "serve, jwt"() {
+    const jwt = { issuer, audience, jwks: { keys: [jwk] } };
+    return (await serve(registry(), { doors: { http: true }, jwt })).url;
+  },
   createHandler() {
     return listening(createServer(toNodeListener(createHandler(registry(), { doors: { http: true } }))));
   },
@@ -74,6 +85,25 @@ const contestants = {
       if (!check.Check(pet)) throw new Error("not a pet");
       return pet;
     });
+    return app.listen({ port: 0, host: "127.0.0.1" });
+  },
+  async "fastify, fast-jwt"() {
+    const { default: fastify } = await import("fastify");
+    const { createVerifier } = await import("fast-jwt");
+    const key = createPublicKey({ key: jwk, format: "jwk" }).export({ type: "spki", format: "pem" });
+    const verify = createVerifier({
+      key,
+      algorithms: ["ES256"],
+      allowedIss: issuer,
+      allowedAud: audience,
+      requiredClaims: ["exp", "sub"],
+      cache: 10_000,
+    });
+    const app = fastify();
+    app.addHook("onRequest", async ({ headers }) => void verify(headers.authorization.slice(7)));
+    app.post("/api/tasks/create", { schema: { body: Task, response: { 200: Created } } }, async ({ body }) =>
+      create(body),
+    );
     return app.listen({ port: 0, host: "127.0.0.1" });
   },
   async hono() {

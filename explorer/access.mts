@@ -17,7 +17,7 @@ export function accessWords(access: Access): string {
 function demands(access: Access, depth: number): string[] {
   const all = texts(access.requiredScopes);
   const any = texts(access.requiredScopesAny);
-  const { resourceType, resourceAction, customAuth, also } = access;
+  const { resourceType, resourceAction, when, customAuth, also } = access;
   return [
     ...(all.length > 0 ? [`${all.length === 1 ? "the scope" : "the scopes"} ${all.join(", ")}`] : []),
     ...(any.length > 0
@@ -25,6 +25,9 @@ function demands(access: Access, depth: number): string[] {
       : []),
     ...(typeof resourceType === "string"
       ? [`the right to ${resourceAction} a resource of type ${resourceType}`]
+      : []),
+    ...(isRecord(when) || Array.isArray(when)
+      ? [`a call with ${[when].flat().flatMap(Object.keys).join(", ")} as the rules say`]
       : []),
     ...(typeof customAuth === "string" ? [`the consent of ${customAuth}`] : []),
     ...(Array.isArray(also) && depth < DEEPEST

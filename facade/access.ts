@@ -1,3 +1,4 @@
+import { ANY_INPUT, unmetPaths } from "./access-condition.js";
 import { CallError, InfrastructureErrorCode } from "./errors.js";
 import type { AccessRules, CallerIdentity } from "./types.js";
 
@@ -11,8 +12,8 @@ interface Denial {
 }
 
 /**
- * Whether an identity satisfies access rules. Malformed rules deny access, and so does `customAuth`, which needs a
- * registry.
+ * Whether an identity satisfies access rules. Malformed rules deny access, and so do `customAuth` and conditions on the input,
+ * which need a call.
  *
  * @example
  * ```ts
@@ -45,7 +46,7 @@ export function enforceAccess(
 /** Whether an operation is named to a caller in a list. Rules that cannot be read hide it, and leave the others alone. */
 export function isShownTo(identity: CallerIdentity | undefined, rules: () => Rules): boolean {
   try {
-    return findDenial(rules(), identity) === undefined;
+    return findDenial(rules(), identity, ANY_INPUT) === undefined;
   } catch {
     return false;
   }
@@ -60,11 +61,15 @@ export function accessDenied(operationId: string, { reason, details }: Denial): 
 }
 
 /** The first requirement that is not met. The same rules, in the same order, as the core crate's. */
-export function findDenial(rules: Rules, identity: CallerIdentity | undefined): Denial | undefined {
+export function findDenial(
+  rules: Rules,
+  identity: CallerIdentity | undefined,
+  input?: unknown,
+): Denial | undefined {
   if (typeof rules !== "object" || rules === null || !Array.isArray(rules.requiredScopes)) {
     return malformed("requiredScopes must be an array");
   }
-  const { requiredScopes, requiredScopesAny = [], resourceType, resourceAction, customAuth } = rules;
+  const { requiredScopes, requiredScopesAny = [], resourceType, resourceAction, when, customAuth } = rules;
   if (!Array.isArray(requiredScopesAny)) return malformed("requiredScopesAny must be an array");
   if ((resourceType === undefined) !== (resourceAction === undefined)) {
     return {
@@ -98,6 +103,11 @@ export function findDenial(rules: Rules, identity: CallerIdentity | undefined): 
       };
     }
   }
+  const unmet = when === undefined ? undefined : unmetPaths(when, { input, identity });
+  if (unmet !== undefined) {
+    const reason = `the call does not meet the condition on ${unmet.join(", ")}`;
+    return { reason, details: { condition: unmet } };
+  }
   if (customAuth !== undefined) {
     return {
       reason: `customAuth "${customAuth}" is not registered here`,
@@ -105,7 +115,7 @@ export function findDenial(rules: Rules, identity: CallerIdentity | undefined): 
     };
   }
   for (const more of rules.also ?? []) {
-    const denial = findDenial(more, identity);
+    const denial = findDenial(more, identity, input);
     if (denial !== undefined) return denial;
   }
   return undefined;

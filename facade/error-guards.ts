@@ -84,6 +84,8 @@ export interface AccessErrorDetails extends CommonErrorDetails {
   missingScopes?: string[];
   requiredScopesAny?: string[];
   resource?: { resourceType: string; resourceAction: string };
+  /** The paths of `when` that were looked at. */
+  condition?: string[];
   customAuth?: string;
 }
 

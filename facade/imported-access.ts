@@ -1,6 +1,6 @@
 // Access rules of operations that are imported: what the configuration of their source says, and what users set on them.
 
-import { unknownRule } from "./access-rules.js";
+import { unknownRule, whenFlaw } from "./access-rules.js";
 import { anObject, refusal } from "./interop/options.js";
 import { copyOfRules } from "./registry/rules.js";
 import { compiled } from "./schema/compiled.js";
@@ -28,6 +28,8 @@ export function checkedRules(given: unknown, path: string): AccessControl {
   if (unknown !== undefined) {
     throw refusal(`${path}.${unknown.name}`, unknown.message, { nearest: unknown.nearest });
   }
+  const flaw = whenFlaw(given as object);
+  if (flaw !== undefined) throw refusal(`${path}.${flaw.at.replaceAll("/", ".")}`, flaw.message);
   const schema = compiled(AccessControlSchema);
   if (schema.check(given)) return copyOfRules(given as AccessControl);
   const [error] = schema.errors(given);

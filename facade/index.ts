@@ -1,4 +1,5 @@
 export { checkAccess, enforceAccess } from "./access.js";
+export type { AccessCondition, AccessTest } from "./access-condition.js";
 export type { PlaceLimits } from "./call/admission-queue.js";
 export {
   buildCallHandler,

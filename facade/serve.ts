@@ -2,6 +2,7 @@ export { createHandler, type RegistryHandler, type RegistryHandlerOptions } from
 export type { AcceptSpoke, ServedHub, Spoke, SpokeAcceptance, SpokeEvent, Spokes } from "./serve/hub.js";
 export type { Identify, KeptIdentity, ServedRequest } from "./serve/identify.js";
 export type { OpenAPIInfo } from "./serve/info.js";
+export type { ServeIntrospection } from "./serve/introspection.js";
 export type { JwtAlgorithm, JwtClaims, ServeJwt } from "./serve/jwt.js";
 export type {
   MCPDoorOptions,

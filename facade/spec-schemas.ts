@@ -13,6 +13,7 @@ const accessControlSchema = Type.Object(
     resourceAction: Type.Optional(
       Type.String({ description: "What the caller must be allowed to do with such a resource" }),
     ),
+    when: Type.Optional(Type.Unknown({ description: "What the call must be like" })),
     customAuth: Type.Optional(
       Type.String({ description: "Name of a function given in RegistryOptions.customAuth" }),
     ),
@@ -38,6 +39,9 @@ export const IdentitySchema = Type.Object(
       Type.Record(Type.String(), Type.Array(Type.String()), {
         description: "What they may do with which resource: type:id to actions",
       }),
+    ),
+    claims: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), { description: "What else is known of them" }),
     ),
   },
   { description: "Who calls" },

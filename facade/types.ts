@@ -1,6 +1,7 @@
 // `await using` in the declarations, for users whose `lib` does not have it.
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import type { AccessCondition } from "./access-condition.js";
 import type { ResponseEnvelope } from "./envelope.js";
 import type { TraceContext } from "./interop/trace.js";
 import type { Literal, UsedEnv } from "./operation-types.js";
@@ -58,6 +59,8 @@ export interface AccessControl {
   /** Together with `resourceAction`: one of the caller's resources `<resourceType>:<id>` must list that action. */
   resourceType?: string;
   resourceAction?: string;
+  /** What the call must be like: its input, and who makes it. Of a list, one must hold. */
+  when?: AccessCondition | readonly AccessCondition[];
   /** The name of a function in `RegistryOptions.customAuth`. It is called after the scopes were checked. */
   customAuth?: string;
 }
@@ -75,6 +78,8 @@ export interface Identity {
   scopes: string[];
   /** `<type>:<id>` to the actions allowed on it. */
   resources?: Record<string, string[]>;
+  /** What else is known of them and `when` may compare, such as a tenant. */
+  claims?: Readonly<Record<string, unknown>>;
 }
 
 /**

@@ -266,6 +266,8 @@ describe("a configuration", { concurrency: true }, () => {
             document: "pets.json",
             timeout: env("THE_PORT"),
             auth: { type: "bearer", token: env("DIGITS") },
+            // What is open, and called with credentials, is warned of.
+            accessControl: { requiredScopes: ["pets"] },
           },
         },
       },

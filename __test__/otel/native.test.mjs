@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { inspect } from "node:util";
 import { createMCPClient, FromOpenAPI, OperationRegistry } from "@alkdev/operations";
 import { instrument } from "@alkdev/operations/otel";
 import { serve } from "@alkdev/operations/serve";
@@ -14,6 +15,7 @@ import {
 import { answers, documentOf, sendJson, serve as upstream } from "../http/support.mjs";
 import { skip, until, useNats } from "../nats/support.mjs";
 import { operation, post, serving } from "../serve/support.mjs";
+import { authorizationServer, SECRET } from "../support/introspection-server.mjs";
 import { exporter, idsOf, parentOf, provider, spanOf, spans, useSdk } from "./support.mjs";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
@@ -52,6 +54,33 @@ const attributesOf = ({ attributes }) => {
 };
 
 describe("a native call", () => {
+  it("no span has the token of a caller, a claim, or the secret that asks about tokens, whether the call is granted or denied", async () => {
+    const server = await authorizationServer({ "token-of-ada": { sub: "ada", tenant: "claim-of-ada" } });
+    const registry = new OperationRegistry();
+    registry.registerAll(operations());
+    registry.protect("api.item", { requiredScopes: [], when: { "input.id": "7" } });
+    const stop = instrument(registry);
+    const introspection = { ...server.options, claims: { keep: ["tenant"] } };
+    const served = await serve(registry, { doors: { http: true }, introspection });
+    const statuses = [];
+    for (const [token, id] of [
+      ["token-of-ada", "7"],
+      ["token-of-ada", "8"],
+      ["token-of-eve", "7"],
+    ]) {
+      const authorization = `Bearer ${token}`;
+      const response = await post(`${served.url}/api/api/item`, { id }, { headers: { authorization } });
+      statuses.push(response.status);
+    }
+    assert.deepEqual(statuses, [200, 403, 401]);
+    await served.close();
+    await until(() => spans().length >= 2);
+    const text = inspect(spans(), { depth: 8 });
+    assert.match(text, /api\.item/);
+    for (const secret of ["token-of", "claim-of-ada", SECRET]) assert.ok(!text.includes(secret), text);
+    stop();
+  });
+
   it("a native call has a span for what came in and one for what was sent on, with the ids that upstream got", async () => {
     const { url, native, stop } = await instrumented(operations());
     api.received.length = 0;

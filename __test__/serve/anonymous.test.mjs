@@ -118,7 +118,7 @@ describe("anonymous: false", () => {
   it("anonymous: false is refused where nothing says who callers are", async () => {
     await assert.rejects(serving([open], { anonymous: false }), {
       code: "VALIDATION_ERROR",
-      message: /anonymous can be false only with tokens, jwt or identify/,
+      message: /anonymous can be false only with tokens, jwt, introspection or identify/,
     });
   });
 });

@@ -8,7 +8,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { createHandler, serve } from "@alkdev/operations/serve";
 import { connectHub } from "@alkdev/operations/transport-websocket";
-import { configure, reset } from "@logtape/logtape";
+import { logged, textOf } from "../support/log-lines.mjs";
 import { operation, serving, subscription } from "./support.mjs";
 
 const whoami = operation({ name: "whoami", handler: (_, { identity }) => identity ?? null });
@@ -65,22 +65,6 @@ async function issuer({
   state.claims = (more) => ({ iss: state.url, aud: AUDIENCE, sub: "ada", exp: inSeconds(600), ...more });
   return state;
 }
-
-/** Log lines while a test runs. */
-async function logged(test) {
-  const lines = [];
-  await configure({
-    sinks: { lines: (record) => lines.push(record) },
-    loggers: [{ category: ["operations"], sinks: ["lines"], lowestLevel: "debug" }],
-    reset: true,
-  });
-  try {
-    await test(lines);
-  } finally {
-    await reset();
-  }
-}
-const textOf = (record) => JSON.stringify([record.message, record.properties]);
 
 describe("jwt", () => {
   it("a token of the issuer identifies its caller, with keys that are found by discovery", async () => {
@@ -272,6 +256,40 @@ describe("jwt", () => {
     for (let n = 0; n < 5; n++)
       assert.equal(await status(tokenOf(idp.claims(), { kid: `unknown-${n}` })), 401);
     assert.equal(idp.requests.length, 2);
+  });
+
+  it("while keys are rotated no forged token gets in, and afterwards none of a key that was withdrawn", async () => {
+    const idp = await issuer();
+    const { post } = await serving([whoami], {
+      jwt: { issuer: idp.url, audience: AUDIENCE, jwks: `${idp.url}/keys` },
+    });
+    const status = async (token) => (await post("test/whoami", {}, bearer(token))).status;
+    const [next, attacker] = [EC, generateKeyPairSync("rsa", { modulusLength: 2048 })];
+    assert.equal(await status(tokenOf(idp.claims())), 200);
+    idp.keys = [publicJwk(next, { kid: "e2" })];
+    // These arrive while the keys are fetched again; an attacker uses both names.
+    const [renewed, ...forged] = await Promise.all([
+      status(tokenOf(idp.claims(), { alg: "ES256", key: next.privateKey, kid: "e2" })),
+      status(tokenOf(idp.claims({ n: 1 }), { key: attacker.privateKey })),
+      status(tokenOf(idp.claims({ n: 2 }), { key: attacker.privateKey, kid: "e2" })),
+      status(tokenOf(idp.claims({ n: 3 }), { alg: "ES256", key: RSA.privateKey, kid: "e2" })),
+    ]);
+    assert.deepEqual([renewed, forged], [200, [401, 401, 401]]);
+    assert.equal(await status(tokenOf(idp.claims({ n: 4 }))), 401, "the old key is gone");
+    assert.equal(idp.requests.length, 2);
+  });
+
+  it("claims that are kept are part of the identity, and no others are", async () => {
+    const idp = await issuer();
+    const { post } = await serving([whoami], {
+      jwt: { issuer: idp.url, audience: AUDIENCE, claims: { keep: ["tenant", "missing"] } },
+    });
+    const response = await post(
+      "test/whoami",
+      {},
+      bearer(tokenOf(idp.claims({ tenant: { id: 7 }, email: "x" }))),
+    );
+    assert.deepEqual(await response.json(), { id: "ada", scopes: [], claims: { tenant: { id: 7 } } });
   });
 
   it("while keys cannot be had the answer is 503, and the issuer is not asked each time", async () => {

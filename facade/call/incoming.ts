@@ -171,10 +171,12 @@ const OPTIONAL: readonly (readonly [name: string, holds: (value: unknown) => boo
 export function isIdentity(value: unknown): value is Identity {
   if (!isRecord(value)) return false;
   const all = Object.prototype;
-  const isTouched = "id" in all || "scopes" in all || "resources" in all;
+  const isTouched = "id" in all || "scopes" in all || "resources" in all || "claims" in all;
   const id = isTouched ? fieldOf(value, "id") : value.id;
   const scopes = isTouched ? fieldOf(value, "scopes") : value.scopes;
   if (!isString(id) || !isStrings(scopes)) return false;
   const resources = isTouched ? fieldOf(value, "resources") : value.resources;
+  const claims = isTouched ? fieldOf(value, "claims") : value.claims;
+  if (claims !== undefined && !isRecord(claims)) return false;
   return resources === undefined || (isRecord(resources) && Object.values(resources).every(isStrings));
 }

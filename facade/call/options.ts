@@ -117,7 +117,7 @@ function checkOperationId(operationId: unknown): void {
 
 /** The declared fields of an identity: whatever else the program knows of a caller, a token say, is not for peers. */
 export function declaredIdentity(identity: object): Identity {
-  const declared = ["id", "scopes", "resources"].filter((field) => Object.hasOwn(identity, field));
+  const declared = ["id", "scopes", "resources", "claims"].filter((field) => Object.hasOwn(identity, field));
   return Object.fromEntries(declared.map((field) => [field, Reflect.get(identity, field)])) as never;
 }
 

@@ -39,12 +39,14 @@ export function accessOf({
   requiredScopesAny,
   resourceType,
   resourceAction,
+  when,
   customAuth,
 }: AccessControl): string {
   const parts = [
     requiredScopes.join(" "),
     requiredScopesAny?.length ? `one of ${requiredScopesAny.join(" ")}` : "",
     resourceType === undefined ? "" : `${resourceType}:${resourceAction}`,
+    when === undefined ? "" : `when ${JSON.stringify(when)}`,
     customAuth ?? "",
   ].filter((part) => part !== "");
   return parts.length === 0 ? "open" : parts.join(", ");

@@ -88,10 +88,11 @@ export function identityIdOf(identity: Identity | undefined): string | undefined
 /** The rules that a caller meets who may call. */
 function metRules(rules: EffectiveRules): string {
   const met = eachRule(rules).flatMap(
-    ({ requiredScopes, requiredScopesAny = [], resourceType, customAuth }) => [
+    ({ requiredScopes, requiredScopesAny = [], resourceType, when, customAuth }) => [
       ...(requiredScopes.length > 0 ? ["requiredScopes"] : []),
       ...(requiredScopesAny.length > 0 ? ["requiredScopesAny"] : []),
       ...(resourceType !== undefined ? ["resource"] : []),
+      ...(when !== undefined ? ["when"] : []),
       ...(customAuth !== undefined ? [`customAuth:${customAuth}`] : []),
     ],
   );
@@ -106,6 +107,7 @@ export function unmetRule(error: unknown): string {
   if (details.missingScopes !== undefined) return "requiredScopes";
   if (details.requiredScopesAny !== undefined) return "requiredScopesAny";
   if (details.resource !== undefined) return "resource";
+  if (details.condition !== undefined) return "when";
   if (details.customAuth !== undefined) return `customAuth:${details.customAuth}`;
   return "malformed";
 }

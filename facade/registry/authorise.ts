@@ -41,6 +41,7 @@ export function holdsScopes(rules: EffectiveRules, identity: Identity | undefine
     rules.requiredScopesAny !== undefined ||
     rules.resourceType !== undefined ||
     rules.resourceAction !== undefined ||
+    rules.when !== undefined ||
     rules.customAuth !== undefined ||
     rules.also !== undefined
   ) {
@@ -70,7 +71,8 @@ export function authorise(
   customAuth: Readonly<Record<string, CustomAuth>>,
 ): Promise<void> | undefined {
   const hasCustom = hasCustomAuth(rules);
-  const denial = findDenial(hasCustom ? withoutCustomAuth(rules) : rules, identityIn(call.context));
+  const declared = hasCustom ? withoutCustomAuth(rules) : rules;
+  const denial = findDenial(declared, identityIn(call.context), call.input);
   if (denial !== undefined) throw accessDenied(call.operationId, denial);
   return hasCustom ? askAll(rules, call, customAuth) : undefined;
 }

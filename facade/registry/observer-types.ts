@@ -141,7 +141,7 @@ export interface AccessReport {
   /**
    * What decided. For a grant: `"open"` if nothing is required, `"trusted"`, `"trustDirectCalls"`, or the rules that
    * were satisfied, such as `"requiredScopes, customAuth:isOwner"`. For a denial, the rule that was not satisfied:
-   * `"identity"`, `"requiredScopes"`, `"requiredScopesAny"`, `"resource"`, `"customAuth:<name>"` or `"malformed"`.
+   * `"identity"`, `"requiredScopes"`, `"requiredScopesAny"`, `"resource"`, `"when"`, `"customAuth:<name>"` or `"malformed"`.
    * `"approval"`: a person, `context.approve` or `RegistryOptions.approvals.decide` decided. An approved call has two
    * reports, one for its access rules and one for its approval.
    */

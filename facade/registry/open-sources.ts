@@ -29,9 +29,10 @@ export function warnAboutOpenSources(registry: { entries(): Iterable<Entry> }): 
 
 function requiresSomething(rules: EffectiveRules): boolean {
   return eachRule(rules).some(
-    ({ requiredScopes, requiredScopesAny = [], resourceType, customAuth }) =>
+    ({ requiredScopes, requiredScopesAny = [], resourceType, when, customAuth }) =>
       requiredScopes.length + requiredScopesAny.length > 0 ||
       resourceType !== undefined ||
+      when !== undefined ||
       customAuth !== undefined,
   );
 }

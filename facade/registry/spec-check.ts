@@ -1,6 +1,6 @@
 // A spec that cannot work is refused when it is registered, by name and field.
 
-import { unknownRule } from "../access-rules.js";
+import { unknownRule, whenFlaw } from "../access-rules.js";
 import { type CallError, invalid } from "../errors.js";
 import { nearestName } from "../interop/nearest-name.js";
 import { isRecord, optionOf } from "../interop/options.js";
@@ -45,8 +45,11 @@ export function assertSpec(spec: unknown): asserts spec is OperationSpec {
 }
 
 function misnamedRule(rules: unknown): ValueError[] {
-  const unknown = typeof rules === "object" && rules !== null ? unknownRule(rules) : undefined;
-  return unknown === undefined ? [] : [{ path: `/accessControl/${unknown.name}`, message: unknown.message }];
+  if (typeof rules !== "object" || rules === null) return [];
+  const unknown = unknownRule(rules);
+  if (unknown !== undefined) return [{ path: `/accessControl/${unknown.name}`, message: unknown.message }];
+  const flaw = whenFlaw(rules);
+  return flaw === undefined ? [] : [{ path: `/accessControl/${flaw.at}`, message: flaw.message }];
 }
 
 /** `uses` holds operations under their own names, because `env` has them under these. */

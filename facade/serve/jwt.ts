@@ -3,6 +3,7 @@
 import { isIdentity } from "../call/incoming.js";
 import { CallError, InfrastructureErrorCode } from "../errors.js";
 import {
+  aList,
   aName,
   type Check,
   checkedOptions,
@@ -33,6 +34,8 @@ export interface JwtClaims {
   scopes?: string;
   /** The claim with the resources, an object with a list of actions for each (default: none). */
   resources?: string;
+  /** Claims that the identity gets as its `claims`, for conditions of access rules and for handlers (default: none). */
+  keep?: readonly string[];
 }
 
 /**
@@ -97,7 +100,7 @@ const ALGORITHMS = [
 export type JwtAlgorithm = (typeof ALGORITHMS)[number];
 
 /** Whether an address is https, or http of this machine. */
-function isSecureUrl(value: unknown): value is string {
+export function isSecureUrl(value: unknown): value is string {
   if (!isString(value) || !URL.canParse(value)) return false;
   const { protocol, hostname } = new URL(value);
   const isLoopback = hostname === "localhost" || hostname === "[::1]" || /^127\.[\d.]+$/.test(hostname);
@@ -106,16 +109,16 @@ function isSecureUrl(value: unknown): value is string {
 
 const isNames = (value: unknown) => isListOf(value, (name) => isString(name) && name !== "");
 
-const claimNames = group<JwtClaims>({ id: aName, scopes: aName, resources: aName });
+export const claimNames = group<JwtClaims>({ id: aName, scopes: aName, resources: aName, keep: aList });
+
+export const someAudience = must(
+  "a name, or a list with at least one",
+  (value) => (isString(value) && value !== "") || (isNames(value) && (value as string[]).length > 0),
+);
 
 const FIELDS: Fields<ServeJwt> = {
   issuer: required(aName),
-  audience: required(
-    must(
-      "a name, or a list with at least one",
-      (value) => (isString(value) && value !== "") || (isNames(value) && (value as string[]).length > 0),
-    ),
-  ),
+  audience: required(someAudience),
   jwks: must(
     "a key set, or a URL with https:// (http:// is for this machine only)",
     (value) =>

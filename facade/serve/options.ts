@@ -32,6 +32,7 @@ import { explorerFiles } from "./explorer.js";
 import type { AcceptSpoke } from "./hub.js";
 import type { Identify } from "./identify.js";
 import { anInfo, type OpenAPIInfo } from "./info.js";
+import { nativeIntrospection, type ServeIntrospection, someIntrospection } from "./introspection.js";
 import { nativeJwt, oauthOfJwt, type ServeJwt, someJwt } from "./jwt.js";
 import { anMcpDoor, type MCPDoorOptions, mcpDoors, nativeMcp } from "./mcp-door.js";
 
@@ -183,7 +184,7 @@ export interface ServeOptions extends PlaceLimits {
   /** Which operations are served: all that are not internal, by default. */
   operations?: (spec: OperationSpec) => boolean;
   /**
-   * Returns the identity of a request. Without it, and without `tokens` and `jwt`, no caller has an identity, and only open
+   * Returns the identity of a request. Without it, and without `tokens`, `jwt` and `introspection`, no caller has an identity, and only open
    * operations can be called. They can be combined: `identify` is asked last, for what the others do not know. With one of them, every request needs an identity, unless `anonymous` is set.
    */
   identify?: Identify;
@@ -194,8 +195,10 @@ export interface ServeOptions extends PlaceLimits {
    * ends.
    */
   jwt?: ServeJwt | readonly ServeJwt[];
+  /** A server that is asked about the tokens that `tokens` and `jwt` do not know (RFC 7662). */
+  introspection?: ServeIntrospection;
   /**
-   * With `tokens`, `jwt` or `identify`: whether callers without an identity may call open operations (default: no, they are
+   * With `tokens`, `jwt`, `introspection` or `identify`: whether callers without an identity may call open operations (default: no, they are
    * answered with 401).
    */
   anonymous?: boolean;
@@ -356,6 +359,7 @@ export const SERVE_FIELDS: Fields<ServeOptions> = {
   identify: aFunction,
   tokens: someTokens,
   jwt: someJwt,
+  introspection: someIntrospection,
   anonymous: aBoolean,
   errors: someErrors,
   accessLog: aBoolean,
@@ -407,11 +411,12 @@ export function checkedServe(options: ServeOptions, who = "serve"): ServeOptions
     checked.anonymous === false &&
     checked.identify === undefined &&
     checked.tokens === undefined &&
-    checked.jwt === undefined
+    checked.jwt === undefined &&
+    checked.introspection === undefined
   ) {
     throw refusal(
       `${who}: anonymous`,
-      "can be false only with tokens, jwt or identify, which say who callers are",
+      "can be false only with tokens, jwt, introspection or identify, which say who callers are",
     );
   }
   return checked;
@@ -477,6 +482,7 @@ export function nativeOptions(options: ServeOptions, ownHeaders: readonly string
     identity: {
       tokens: tokens && Object.entries(tokens),
       jwt: nativeJwt(options.jwt),
+      introspection: nativeIntrospection(options.introspection),
       identify: options.identify !== undefined,
       anonymous: options.anonymous,
     },

@@ -2,6 +2,8 @@
 //!
 //! The rules fail closed: what cannot be decided here is denied, with a message that says why.
 
+mod condition;
+
 use std::fmt;
 
 use serde::de::Visitor;
@@ -9,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::error::{CallError, InfrastructureErrorCode};
+pub use condition::{CallInput, Condition, Conditions};
 
 /// What an operation demands of its caller.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -28,6 +31,9 @@ pub struct AccessControl {
     /// The name of a function of the application, which only a registry can call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub custom_auth: Option<String>,
+    /// What the call must be like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<Conditions>,
     /// Rules that must hold as well, because they cannot be merged with these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<AccessControl>,
@@ -62,6 +68,7 @@ impl AccessControl {
                 (!rules.required_scopes.is_empty(), "requiredScopes"),
                 (!any_of.is_empty(), "requiredScopesAny"),
                 (rules.resource_type.is_some(), "resource"),
+                (rules.when.is_some(), "when"),
             ];
             for (is_met, rule) in of_these {
                 if is_met && !met.contains(&rule) {
@@ -87,6 +94,9 @@ pub struct Identity {
     /// What they may do with which resource: `type:id` to actions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<Map<String, Value>>,
+    /// What else is known of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Map<String, Value>>,
 }
 
 impl Identity {
@@ -99,6 +109,7 @@ impl Identity {
             id: id.into(),
             scopes: scopes.into_iter().map(Into::into).collect(),
             resources: None,
+            claims: None,
         }
     }
 }
@@ -139,6 +150,8 @@ pub fn is_identity(text: &str) -> bool {
         _scopes: Vec<Text>,
         #[serde(rename = "resources")]
         _resources: Option<Map<String, Value>>,
+        #[serde(rename = "claims")]
+        _claims: Option<Map<String, Value>>,
     }
 
     text.starts_with('{') && serde_json::from_str::<Shape>(text).is_ok()
@@ -167,6 +180,9 @@ enum Denial {
     /// The rule names a kind of resource without an action, or the other way round.
     #[error("resourceType and resourceAction must be declared together")]
     IncompleteResourceRule,
+    /// The call is not what it must be like: the paths that were looked at.
+    #[error("the call does not meet the condition on {}", .0.join(", "))]
+    UnmetCondition(Vec<String>),
     /// The rule names a function that cannot be called here.
     #[error("customAuth \"{0}\" is not registered here")]
     CustomAuthUnavailable(String),
@@ -188,6 +204,7 @@ impl Denial {
                 json!({ "resourceType": resource_type, "resourceAction": action }),
             ),
             Self::IncompleteResourceRule => ("incompleteResourceRule", json!(true)),
+            Self::UnmetCondition(paths) => ("condition", json!(paths)),
             Self::CustomAuthUnavailable(name) => ("customAuth", json!(name)),
         };
         if let Some(object) = details.as_object_mut() {
@@ -207,7 +224,11 @@ impl Denial {
 }
 
 /// The first requirement that is not met. The same rules, in the same order, as in `facade/access.ts`.
-fn decide(rules: &AccessControl, identity: Option<&Identity>) -> Result<(), Denial> {
+fn decide(
+    rules: &AccessControl,
+    identity: Option<&Identity>,
+    input: CallInput<'_>,
+) -> Result<(), Denial> {
     let any_of = rules.required_scopes_any.as_deref().unwrap_or_default();
     let resource = match (&rules.resource_type, &rules.resource_action) {
         (None, None) => None,
@@ -238,13 +259,17 @@ fn decide(rules: &AccessControl, identity: Option<&Identity>) -> Result<(), Deni
             });
         }
     }
+    let unmet = rules.when.as_ref();
+    if let Some(paths) = unmet.and_then(|conditions| conditions.unmet(input, identity)) {
+        return Err(Denial::UnmetCondition(paths));
+    }
     if let Some(name) = &rules.custom_auth {
         return Err(Denial::CustomAuthUnavailable(name.clone()));
     }
     rules
         .also
         .iter()
-        .try_for_each(|more| decide(more, identity))
+        .try_for_each(|more| decide(more, identity, input))
 }
 
 fn holds_resource(identity: &Identity, kind: &str, action: &str) -> bool {
@@ -257,7 +282,7 @@ fn holds_resource(identity: &Identity, kind: &str, action: &str) -> bool {
     })
 }
 
-/// Lets the caller pass, or says what was missing.
+/// Lets the caller pass, or says what was missing. Lists have no call yet: they ask for [`CallInput::Any`].
 ///
 /// # Errors
 ///
@@ -266,6 +291,7 @@ pub fn enforce_access(
     rules: &AccessControl,
     identity: Option<&Identity>,
     operation_id: &str,
+    input: CallInput<'_>,
 ) -> Result<(), CallError> {
-    decide(rules, identity).map_err(|denial| denial.into_error(operation_id))
+    decide(rules, identity, input).map_err(|denial| denial.into_error(operation_id))
 }

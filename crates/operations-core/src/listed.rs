@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::access::{AccessControl, Identity, enforce_access};
+use crate::access::{AccessControl, CallInput, Identity, enforce_access};
 use crate::error::CallError;
 
 /// An operation as the host describes it (`facade/call/described.ts`).
@@ -31,7 +31,7 @@ impl Listed {
     /// Whether an identity sees it: if it may call it.
     #[must_use]
     pub fn is_shown_to(&self, identity: Option<&Identity>) -> bool {
-        enforce_access(&self.access, identity, &self.id).is_ok()
+        enforce_access(&self.access, identity, &self.id, CallInput::Any).is_ok()
     }
 }
 
@@ -53,7 +53,7 @@ mod tests {
         let admin = Identity {
             id: "root".to_owned(),
             scopes: vec!["admin".to_owned()],
-            resources: None,
+            ..Identity::default()
         };
         assert_eq!(shown(None), ["a.open"]);
         assert_eq!(shown(Some(&Identity::default())), ["a.open"]);

@@ -4,10 +4,11 @@
 use std::error::Error;
 use std::time::Duration;
 
-use reqwest::header::ACCEPT;
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Url};
+use reqwest::{Client, RequestBuilder, StatusCode, Url};
 use url::Host;
+use url::form_urlencoded::{Serializer, byte_serialize};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How much of a response is read.
@@ -41,16 +42,37 @@ impl Fetcher {
     ///
     /// When the address is not secure, the status is not 200, or the response takes too long or too many bytes.
     pub async fn get(&self, url: &str) -> Result<Vec<u8>, String> {
-        let url = Url::parse(url).map_err(|error| error.to_string())?;
-        if !is_secure(&url) {
-            return Err("it must be an https URL (http is for this machine alone)".to_owned());
+        match self.answer(self.client.get(secure(url)?)).await? {
+            (StatusCode::OK, body) => Ok(body),
+            (status, _) => Err(format!("it answered with HTTP {status}")),
         }
+    }
+
+    /// The answer to a form that a client sends with its secret (RFC 6749, section 2.3.1), whatever its status is.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Fetcher::get`], the status excepted.
+    pub async fn post(
+        &self,
+        url: &str,
+        (id, secret): (&str, &str),
+        form: &[(&str, &str)],
+    ) -> Result<(StatusCode, Vec<u8>), String> {
+        let encoded = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
+        let form = Serializer::new(String::new()).extend_pairs(form).finish();
+        let request = self
+            .client
+            .post(secure(url)?)
+            .basic_auth(encoded(id), Some(encoded(secret)))
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        self.answer(request.body(form)).await
+    }
+
+    async fn answer(&self, request: RequestBuilder) -> Result<(StatusCode, Vec<u8>), String> {
         let failed = |error: reqwest::Error| with_sources(&error.without_url());
-        let request = self.client.get(url).header(ACCEPT, "application/json");
+        let request = request.header(ACCEPT, "application/json");
         let mut response = request.send().await.map_err(failed)?;
-        if response.status() != 200 {
-            return Err(format!("it answered with HTTP {}", response.status()));
-        }
         let mut body = Vec::new();
         while let Some(piece) = response.chunk().await.map_err(failed)? {
             if body.len() + piece.len() > MAX_BYTES {
@@ -58,8 +80,16 @@ impl Fetcher {
             }
             body.extend_from_slice(&piece);
         }
-        Ok(body)
+        Ok((response.status(), body))
     }
+}
+
+fn secure(url: &str) -> Result<Url, String> {
+    let url = Url::parse(url).map_err(|error| error.to_string())?;
+    if !is_secure(&url) {
+        return Err("it must be an https URL (http is for this machine alone)".to_owned());
+    }
+    Ok(url)
 }
 
 /// Whether what is sent to an address cannot be read on the way.

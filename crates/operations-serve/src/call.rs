@@ -9,7 +9,7 @@ use std::task::Poll;
 use futures::future::Either;
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, stream};
-use operations_core::access::enforce_access;
+use operations_core::access::{CallInput, enforce_access};
 use operations_core::byte_budget::{Held, Share, exhausted, stream_exhausted};
 use operations_core::call::{OUTPUT_REFUSED, check_input, holds_bytes, timed_out};
 use operations_core::clock;
@@ -251,7 +251,8 @@ impl Calls {
         let id = spec.id();
         if spec.access_control.custom_auth.is_none() {
             let identity = call.caller.identity.as_ref();
-            return enforce_access(&spec.access_control, identity, &id);
+            let input = CallInput::Json(call.input.as_deref());
+            return enforce_access(&spec.access_control, identity, &id, input);
         }
         let question =
             |request_id: &str| format!(r#"{{"authorize":{}}}"#, call.event(&id, request_id));

@@ -137,11 +137,14 @@ impl<T: FromDescription> Cached<T> {
     }
 }
 
+/// What is described, shared with the description before.
+type Items<T> = Vec<Arc<<T as FromDescription>::Item>>;
+
 /// Reads an answer of JavaScript, with what it described before.
 fn read<T: FromDescription>(
     text: &str,
     before: &[Arc<T::Item>],
-) -> Result<(u64, Vec<Arc<T::Item>>), CallError> {
+) -> Result<(u64, Items<T>), CallError> {
     let unreadable = |error: serde_json::Error| {
         CallError::unknown(format!("The list of operations cannot be read: {error}"))
     };

@@ -1,7 +1,8 @@
-//! Who calls. No header is believed unless authentication is configured: a list of tokens, issuers of tokens, or a function, which
-//! are asked in this order. Without that, every caller is anonymous.
+//! Who calls. No header is believed unless authentication is configured: a list of tokens, issuers of tokens, a server that knows
+//! them, or a function, which are asked in this order. Without that, every caller is anonymous.
 
 mod cache;
+mod introspection;
 mod issuer_keys;
 mod jwt;
 mod keys;
@@ -25,6 +26,8 @@ use uuid::Uuid;
 
 use crate::js_bridge::{Expect, JsBridge, Responses};
 use cache::IdentityCache;
+use introspection::Introspection;
+pub use introspection::IntrospectionOptions;
 use jwt::Jwt;
 pub use jwt::{ClaimNames, JwtOptions};
 
@@ -95,6 +98,9 @@ pub struct IdentityOptions {
     /// Issuers whose tokens are accepted.
     #[serde(default)]
     pub jwt: Vec<JwtOptions>,
+    /// The server that knows opaque tokens.
+    #[serde(default)]
+    pub introspection: Option<IntrospectionOptions>,
     /// Whether JavaScript is to be asked.
     #[serde(default)]
     pub identify: bool,
@@ -109,6 +115,7 @@ pub struct Identities {
     /// By the digests of tokens: how long a comparison takes says nothing about them.
     tokens: Option<HashMap<[u8; 32], Arc<Caller>>>,
     jwt: Option<Jwt>,
+    introspection: Option<Introspection>,
     /// What JavaScript has answered, where it is asked.
     identify: Option<Mutex<IdentityCache>>,
 }
@@ -154,9 +161,11 @@ impl Identities {
             known.collect::<Result<_, CallError>>()
         });
         let jwt = (!options.jwt.is_empty()).then(|| Jwt::new(&options.jwt));
+        let introspection = options.introspection.as_ref().map(Introspection::new);
         Ok(Self {
             tokens: tokens.transpose()?,
             jwt: jwt.transpose()?,
+            introspection: introspection.transpose()?,
             identify: options.identify.then(Mutex::default),
         })
     }
@@ -164,7 +173,10 @@ impl Identities {
     /// Whether callers can be identified.
     #[must_use]
     pub fn is_configured(&self) -> bool {
-        self.tokens.is_some() || self.jwt.is_some() || self.identify.is_some()
+        self.tokens.is_some()
+            || self.jwt.is_some()
+            || self.introspection.is_some()
+            || self.identify.is_some()
     }
 
     /// Who sent a request. `deadline` is when that must be known, in Unix milliseconds.
@@ -190,6 +202,15 @@ impl Identities {
                 && let Some(caller) = jwt.caller(token, js, deadline).await?
             {
                 return Ok(caller);
+            }
+            if let Some(introspection) = &self.introspection {
+                match introspection.caller(token, deadline).await? {
+                    Some(caller) => return Ok(caller),
+                    None if self.identify.is_none() => {
+                        return Err(jwt::refused("it is not active"));
+                    }
+                    None => {}
+                }
             }
         }
         let Some(cache) = &self.identify else {

@@ -40,6 +40,7 @@ export async function serveCommand(at: Workplace): Promise<number> {
   };
   terminal.hide(config.secrets);
   terminal.hide(Object.keys(served.tokens ?? {}));
+  if (served.introspection !== undefined) terminal.hide([served.introspection.clientSecret]);
   if (options.has("check")) return check(config, served, at);
   if (!options.has("verbose") && !options.has("quiet")) await showLog(terminal, "warning");
   await withSources(at, config, async (sources) => {

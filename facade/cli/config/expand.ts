@@ -31,7 +31,18 @@ const NOT_TEXTS = new Set([
     "credentials",
   ],
   ...["resetTimeoutOnProgress", "allowPrivateAddresses", "allowOutsideFolder", "preferJson", "mcp", "http"],
-  ...["hub", "explorer", "calls", "per", "failures", "window", "cooldown"],
+  ...[
+    "anonymous",
+    "clockTolerance",
+    "cache",
+    "hub",
+    "explorer",
+    "calls",
+    "per",
+    "failures",
+    "window",
+    "cooldown",
+  ],
 ]);
 
 /** Replaces the references in all texts of a part of a configuration, names included. */

@@ -18,7 +18,7 @@ use super::output::Shaping;
 use super::reports::Reports;
 use super::watched::{Wants, Watched};
 use super::{MAX_ERRORS, Registry, format_errors};
-use crate::access::enforce_access;
+use crate::access::{CallInput, enforce_access};
 use crate::call::{timed_out, took_too_long, wire_bytes, wire_text};
 use crate::clock;
 use crate::envelope::ResponseEnvelope;
@@ -147,7 +147,8 @@ impl Served {
         let id = &self.call.operation_id;
         let context = std::mem::take(&mut self.call.context);
         let rules = &self.operation.spec.access_control;
-        let decision = enforce_access(rules, context.identity.as_ref(), id);
+        let given = CallInput::Json(self.call.input.as_deref());
+        let decision = enforce_access(rules, context.identity.as_ref(), id, given);
         if let Some(watched) = watched {
             watched.decided(rules, &decision);
         }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use operations_core::access::{AccessControl, Identity, enforce_access};
+use operations_core::access::{AccessControl, CallInput, Conditions, Identity, enforce_access};
 use operations_core::call::CallEvent;
 use operations_core::envelope::EnvelopeParts;
 use operations_core::error::InfrastructureErrorCode;
@@ -44,6 +44,38 @@ fn envelopes_are_recognised() {
 }
 
 #[derive(Deserialize)]
+struct ConditionCase {
+    name: String,
+    when: Conditions,
+    identity: Option<Identity>,
+    input: Option<Value>,
+    #[serde(default)]
+    listed: bool,
+    allowed: bool,
+}
+
+#[test]
+fn conditions_are_decided() {
+    for case in cases::<ConditionCase>("conditions.json") {
+        let rules = AccessControl {
+            when: Some(case.when),
+            ..AccessControl::default()
+        };
+        let input = case.input.as_ref().map(ToString::to_string);
+        let given = if case.listed {
+            CallInput::Any
+        } else {
+            CallInput::Json(input.as_deref())
+        };
+        let outcome = enforce_access(&rules, case.identity.as_ref(), "ns.op", given);
+        assert_eq!(outcome.is_ok(), case.allowed, "{}", case.name);
+        if let Err(error) = outcome {
+            assert!(error.message.contains("does not meet the condition on"));
+        }
+    }
+}
+
+#[derive(Deserialize)]
 struct AccessCase {
     name: String,
     rules: AccessControl,
@@ -58,7 +90,7 @@ struct AccessCase {
 fn access_is_decided() {
     for case in cases::<AccessCase>("access.json") {
         let identity = case.identity.as_ref();
-        let outcome = enforce_access(&case.rules, identity, "ns.op");
+        let outcome = enforce_access(&case.rules, identity, "ns.op", CallInput::Any);
         assert_eq!(outcome.is_ok(), case.allowed, "{}", case.name);
         if let Err(error) = outcome {
             assert!(error.is(InfrastructureErrorCode::AccessDenied));

@@ -115,7 +115,7 @@ fn by(id: &str, scopes: &[&str]) -> Context {
         identity: Some(Identity {
             id: id.to_owned(),
             scopes: scopes.iter().map(ToString::to_string).collect(),
-            resources: None,
+            ..Identity::default()
         }),
         request_id: Some("r".to_owned()),
         ..Context::default()

@@ -20,7 +20,7 @@ use super::{Caller, Unknown};
 use crate::js_bridge::JsBridge;
 
 /// The longest token that is read.
-const MAX_TOKEN_BYTES: usize = 16 * 1024;
+pub(super) const MAX_TOKEN_BYTES: usize = 16 * 1024;
 const PUBLIC_ALGORITHMS: [&str; 10] = [
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA", "Ed25519",
 ];
@@ -56,6 +56,9 @@ pub struct ClaimNames {
     id: Option<String>,
     scopes: Option<String>,
     resources: Option<String>,
+    /// Those that the identity keeps.
+    #[serde(default)]
+    keep: Vec<String>,
 }
 
 /// The issuers, and the tokens that were verified.
@@ -98,14 +101,32 @@ impl<'a> Token<'a> {
             signed,
         })
     }
+}
 
-    /// A time in Unix milliseconds.
-    fn time(&self, name: &str) -> Result<Option<f64>, Unknown> {
-        let time = self.claims.get(name).map(Value::as_f64);
-        match time {
-            Some(None) => Err(refused(&format!("its {name} is no number"))),
-            time => Ok(time.flatten().map(|seconds| seconds * 1_000.0)),
-        }
+/// A time among claims, in Unix milliseconds.
+pub(super) fn time_of(claims: &Map<String, Value>, name: &str) -> Result<Option<f64>, Unknown> {
+    let time = claims.get(name).map(Value::as_f64);
+    match time {
+        Some(None) => Err(refused(&format!("its {name} is no number"))),
+        time => Ok(time.flatten().map(|seconds| seconds * 1_000.0)),
+    }
+}
+
+/// Fails unless one of the audiences is meant.
+pub(super) fn is_for(claims: &Map<String, Value>, audiences: &[String]) -> Result<(), Unknown> {
+    let is_meant = |one: &Value| {
+        let one = one.as_str();
+        one.is_some_and(|one| audiences.iter().any(|audience| audience == one))
+    };
+    let is_for_us = match claims.get("aud") {
+        Some(Value::Array(audiences)) => audiences.iter().any(is_meant),
+        Some(audience) => is_meant(audience),
+        None => return Err(refused("it has no aud")),
+    };
+    if is_for_us {
+        Ok(())
+    } else {
+        Err(refused("it is for another audience"))
     }
 }
 
@@ -184,29 +205,15 @@ impl Issuer {
             ));
         }
         let tolerance = self.options.clock_tolerance;
-        let expires = token.time("exp")?.ok_or_else(|| refused("it has no exp"))?;
+        let expires = time_of(&token.claims, "exp")?.ok_or_else(|| refused("it has no exp"))?;
         let until = expires + tolerance;
         if now >= until {
             return Err(refused("it has expired"));
         }
-        if token
-            .time("nbf")?
-            .is_some_and(|begins| now + tolerance < begins)
-        {
+        if time_of(&token.claims, "nbf")?.is_some_and(|begins| now + tolerance < begins) {
             return Err(refused("it is not valid yet"));
         }
-        let is_meant = |one: &Value| {
-            let audience = one.as_str().map(ToOwned::to_owned);
-            audience.is_some_and(|one| self.options.audience.contains(&one))
-        };
-        let is_for_us = match token.claims.get("aud") {
-            Some(Value::Array(audiences)) => audiences.iter().any(is_meant),
-            Some(audience) => is_meant(audience),
-            None => return Err(refused("it has no aud")),
-        };
-        if !is_for_us {
-            return Err(refused("it is for another audience"));
-        }
+        is_for(&token.claims, &self.options.audience)?;
         Ok(until)
     }
 
@@ -240,7 +247,7 @@ impl Issuer {
 }
 
 impl ClaimNames {
-    fn caller(&self, claims: &Map<String, Value>) -> Result<Caller, Unknown> {
+    pub(super) fn caller(&self, claims: &Map<String, Value>) -> Result<Caller, Unknown> {
         let name = self.id.as_deref().unwrap_or("sub");
         let id = claims.get(name).and_then(Value::as_str).unwrap_or_default();
         if id.is_empty() {
@@ -259,6 +266,15 @@ impl ClaimNames {
         let resources = self.resources.as_ref().and_then(|name| claims.get(name));
         if let (Some(resources), Some(identity)) = (resources, identity.as_object_mut()) {
             identity.insert("resources".to_owned(), resources.clone());
+        }
+        if !self.keep.is_empty()
+            && let Some(identity) = identity.as_object_mut()
+        {
+            let kept = self.keep.iter().filter_map(|name| {
+                let claim = claims.get(name)?;
+                Some((name.clone(), claim.clone()))
+            });
+            identity.insert("claims".to_owned(), kept.collect());
         }
         Caller::of(&identity.to_string()).map_err(|error| refused(&error.message))
     }
@@ -281,6 +297,6 @@ async fn mapped(
 }
 
 /// For the log: callers only read that a token is not valid.
-fn refused(why: &str) -> Unknown {
+pub(super) fn refused(why: &str) -> Unknown {
     Unknown::Refused(format!("A token was refused: {why}"))
 }

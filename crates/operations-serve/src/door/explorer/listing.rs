@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Response, StatusCode};
-use operations_core::access::enforce_access;
+use operations_core::access::{CallInput, enforce_access};
 use operations_core::error::{CallError, InfrastructureErrorCode};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
@@ -119,7 +119,7 @@ async fn operation(shared: &Shared, request: &PageRequest) -> Result<Option<Valu
     });
     if let Some((described, ..)) = &found {
         let identity = request.caller.identity.as_ref();
-        enforce_access(&described.access, identity, &described.id())?;
+        enforce_access(&described.access, identity, &described.id(), CallInput::Any)?;
     }
     Ok(found.map(|(described, method, path)| {
         let errors = described.errors.iter().map(|error| {

@@ -1,6 +1,6 @@
 //! An operation as JavaScript describes it to clients of HTTP (`facade/serve/describe-http.ts`).
 
-use operations_core::access::{AccessControl, Identity, enforce_access};
+use operations_core::access::{AccessControl, CallInput, Identity, enforce_access};
 use operations_core::error::CallError;
 use operations_core::spec::OperationType;
 use operations_http::message::RequestPlan;
@@ -98,6 +98,6 @@ impl OperationDescriptor {
     /// Whether a caller may call it, as far as the rules can be checked here.
     #[must_use]
     pub fn is_for(&self, identity: Option<&Identity>) -> bool {
-        enforce_access(&self.access, identity, &self.id()).is_ok()
+        enforce_access(&self.access, identity, &self.id(), CallInput::Any).is_ok()
     }
 }

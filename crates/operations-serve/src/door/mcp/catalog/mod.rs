@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use operations_core::access::{AccessControl, Identity, enforce_access};
+use operations_core::access::{AccessControl, CallInput, Identity, enforce_access};
 use operations_core::lock::locked;
 use operations_tools::Target;
 use operations_tools::names::tool_names;
@@ -66,7 +66,7 @@ impl Listed {
 
     /// Whether a caller may have it.
     pub(super) fn is_for(&self, identity: Option<&Identity>) -> bool {
-        enforce_access(&self.access, identity, &self.id).is_ok()
+        enforce_access(&self.access, identity, &self.id, CallInput::Any).is_ok()
     }
 }
 
@@ -474,7 +474,7 @@ mod tests {
         let ada = Identity {
             id: "ada".to_owned(),
             scopes: vec!["x".to_owned()],
-            resources: None,
+            ..Identity::default()
         };
         assert_eq!(names(Some(&ada)), ["a_open", "a_closed"]);
         let list = listed(&catalog, ProtocolVersion::Handshake, None);
