@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, it } from "node:test";
+import ts from "typescript";
 import { problemsIn, root } from "./support/compile.mjs";
 
 /** What a page takes for granted: values that readers have themselves. */
@@ -59,6 +60,18 @@ function merged(imports) {
   return Array.from(names, ([from, list]) => `import { ${[...list].join(", ")} } from "${from}";`).join("\n");
 }
 
+/** Every `x as T`, except `as const`. */
+function castsIn(code) {
+  const found = [];
+  const visit = (node) => {
+    const isCast = ts.isAsExpression(node) && !ts.isConstTypeReference(node.type);
+    if (isCast || ts.isTypeAssertionExpression(node)) found.push(node.getText());
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile("page.ts", code, ts.ScriptTarget.Latest, true));
+  return found;
+}
+
 const paths = [
   "README.md",
   ...readdirSync(`${root}docs`, { recursive: true })
@@ -77,5 +90,18 @@ describe("the code in the README and in docs/", () => {
     );
     assert.ok(modules.size > 25, `only ${modules.size} pages have code`);
     assert.deepEqual(problemsIn(modules), []);
+  });
+
+  it("the code in the README and in the guides needs no casts", () => {
+    const pages = paths.filter((path) => path === "README.md" || path.startsWith("docs/guides/"));
+    const casts = pages.flatMap((path) =>
+      [...readFileSync(root + path, "utf8").matchAll(/^```ts\n([\s\S]*?)^```$/gm)].flatMap(([, code]) =>
+        castsIn(code).map((cast) => `${path}: ${cast}`),
+      ),
+    );
+    // The SDK's own type for what it takes; ours is that of no SDK.
+    assert.deepEqual(casts, [
+      'docs/guides/tools.md: result.content as NonNullable<Anthropic.ToolResultBlockParam["content"]>',
+    ]);
   });
 });

@@ -97,6 +97,11 @@ function mainAdvice(failure: Failure, hasToken: boolean): Advice {
         text: "It took longer than the server allows. Try a smaller request, or ask the operator to raise the limit.",
         action: "again",
       };
+    case "APPROVAL_REQUIRED":
+      return {
+        text: "Once it is approved (Approvals, above), call it again with the same input.",
+        action: "again",
+      };
     case "ABORTED":
       return { text: "The call was ended before its response.", action: "again" };
   }

@@ -1,6 +1,7 @@
 // The page: a list beside the operation that is open, which the address names (`#op/<namespace>/<name>`).
 
 import { unreachable } from "./advice.mjs";
+import { ApprovalsView } from "./approvals-view.mjs";
 import { byId, fill, h } from "./dom.mjs";
 import { type Actions, failureView } from "./failure-view.mjs";
 import { showHelp } from "./help.mjs";
@@ -16,6 +17,9 @@ import { askForToken, keptToken } from "./token.mjs";
 
 /** How often the state of the server is requested, in milliseconds. */
 const LOOK_EVERY = 5000;
+
+/** What has a button at the top. */
+const PAGES = ["server", "program", "approvals"];
 
 const server = new Server();
 server.token = keptToken();
@@ -38,6 +42,7 @@ let turn = 0;
 
 const actions: Actions = { token: setToken, reload: () => void load() };
 let programView = new ProgramView(server, actions);
+const approvalsView = new ApprovalsView(server, actions);
 
 function setToken(): void {
   askForToken(server.token, (token) => {
@@ -82,6 +87,7 @@ async function refreshStatus(): Promise<void> {
   } finally {
     showStatus();
   }
+  void approvalsView.refresh();
   if (before !== undefined && before.revision !== status.revision) await list();
 }
 
@@ -128,7 +134,7 @@ async function route(): Promise<void> {
   const mine = turn;
   const [kind, namespace, name] = location.hash.slice(1).split("/");
   const isOperation = kind === "op" && namespace !== undefined && name !== undefined;
-  document.body.classList.toggle("is-open", isOperation || kind === "server" || kind === "program");
+  document.body.classList.toggle("is-open", isOperation || PAGES.includes(kind ?? ""));
   leaveView();
   if (kind === "server") {
     sidebar.mark(undefined);
@@ -136,11 +142,12 @@ async function route(): Promise<void> {
     serverView.heading.focus();
     return;
   }
-  if (kind === "program") {
+  if (kind === "program" || kind === "approvals") {
     sidebar.mark(undefined);
-    view = programView;
-    fill(main, back(), programView.element);
-    await programView.open();
+    const opened = kind === "program" ? programView : approvalsView;
+    view = opened;
+    fill(main, back(), opened.element);
+    await opened.open(decoded(namespace ?? ""));
     return;
   }
   if (!isOperation) {
@@ -241,7 +248,7 @@ document.addEventListener("keydown", (event) => {
 
 byId("who").addEventListener("click", setToken);
 byId("help").addEventListener("click", showHelp);
-for (const page of ["server", "program"]) {
+for (const page of PAGES) {
   byId(page).addEventListener("click", () => {
     location.hash = page;
   });

@@ -1,6 +1,7 @@
 // The server that the page came from, and the identity that it is called with.
 
 import { type Failure, failureOf, unreachable } from "./advice.mjs";
+import { type Approval, NamedApprovals, requestedIn } from "./approvals.mjs";
 import { EventReader, type StreamEvent } from "./events.mjs";
 import { pathOf } from "./request.mjs";
 import type { Schema } from "./schema-root.mjs";
@@ -67,6 +68,7 @@ export class Server {
   /** Who calls. It is kept here, and elsewhere only on request (`token.mts`). */
   token: string | undefined;
   #api: URL | undefined;
+  readonly #named = new NamedApprovals();
 
   async status(): Promise<Status> {
     const status = await this.#json<Status>("status.json");
@@ -81,6 +83,18 @@ export class Server {
   operation({ namespace, name }: { namespace: string; name: string }): Promise<Described> {
     const query = `namespace=${encodeURIComponent(namespace)}&name=${encodeURIComponent(name)}`;
     return this.#json(`operation.json?${query}`);
+  }
+
+  /** The approvals that the caller made or may decide. */
+  async approvals(): Promise<Approval[]> {
+    return (await this.#json<{ approvals: Approval[] }>(new URL(".approvals", this.door))).approvals;
+  }
+
+  async decide(id: string, approve: boolean, reason: string): Promise<void> {
+    const headers = { ...this.#headers(), "content-type": "application/json" };
+    const body = JSON.stringify({ approve, ...(reason !== "" && { reason }) });
+    const url = new URL(`.approvals/${encodeURIComponent(id)}`, this.door);
+    await this.#json(url, { method: "POST", headers, body });
   }
 
   /** The HTTP door. */
@@ -105,6 +119,12 @@ export class Server {
       bytes: new Blob([text]).size,
       requestId: response.headers.get("x-request-id"),
     };
+    const requested = requestedIn(response.status, parsed(text));
+    this.#named.set(operation, body, requested);
+    if (requested !== undefined) {
+      const detail = `It was not called: it waits for approval ${requested}`;
+      return { ...outcome, failure: failureOf({ code: "APPROVAL_REQUIRED", detail }, response.status) };
+    }
     const isEnvelope = response.headers.get("content-type")?.startsWith(ENVELOPE) === true;
     if (isEnvelope) return { ...outcome, envelope: parsed(text) };
     if (response.ok) return { ...outcome, envelope: { data: text === "" ? undefined : parsed(text) } };
@@ -118,6 +138,12 @@ export class Server {
     signal: AbortSignal,
   ): AsyncGenerator<StreamEvent[]> {
     const response = await this.#post(operation, body, `text/event-stream, ${ENVELOPE}`, signal);
+    if (response.status === 202) {
+      const requested = requestedIn(202, parsed(await response.text()));
+      this.#named.set(operation, body, requested);
+      const detail = `It was not opened: it waits for approval ${requested}`;
+      throw new Failed(failureOf({ code: "APPROVAL_REQUIRED", detail }, 202));
+    }
     if (!response.ok || response.body === null) {
       throw new Failed(failureOf(parsed(await response.text()), response.status, retryAfter(response)));
     }
@@ -142,13 +168,15 @@ export class Server {
   ): Promise<Response> {
     const headers: Record<string, string> = { ...this.#headers(), accept };
     if (body !== undefined) headers["content-type"] = "application/json";
+    const approval = this.#named.of(operation, body);
+    if (approval !== undefined) headers["approval"] = approval;
     return reached(
       fetch(this.urlOf(operation), { method: "POST", headers, signal, ...(body !== undefined && { body }) }),
     );
   }
 
-  async #json<T>(path: string): Promise<T> {
-    const response = await reached(fetch(new URL(path, document.baseURI), { headers: this.#headers() }));
+  async #json<T>(path: string | URL, init: RequestInit = { headers: this.#headers() }): Promise<T> {
+    const response = await reached(fetch(new URL(path, document.baseURI), init));
     const text = await response.text();
     if (!response.ok) throw new Failed(failureOf(parsed(text), response.status, retryAfter(response)));
     return JSON.parse(text) as T;

@@ -1,10 +1,18 @@
 // A typed client of the HTTP door, without native code: `fetch` is all that it needs.
 
+import { members } from "./call/typed-call-map.js";
 import { restored, wireText } from "./call/wire-value.js";
 import type { ResponseEnvelope } from "./envelope.js";
 import { CallError, failed, InfrastructureErrorCode, invalid } from "./errors.js";
 import { messageOf } from "./interop/text.js";
-import type { CallId, OperationById, OperationsIn, Signature, StreamId } from "./operation-types.js";
+import type {
+  CallId,
+  OperationById,
+  OperationMethods,
+  OperationsIn,
+  Signature,
+  StreamId,
+} from "./operation-types.js";
 import { timedOut, wasAborted, withDelivery } from "./outcomes.js";
 import { readFrames } from "./sse/frames-of-text.js";
 
@@ -43,6 +51,8 @@ export interface ClientCallOptions {
   timeout?: number;
   /** For streams: the id of the last event that was received, for the handler's `context.metadata.lastEventId`. */
   lastEventId?: string;
+  /** The approval that the call was refused for (`APPROVAL_REQUIRED`), once it is granted. */
+  approval?: string;
 }
 
 /**
@@ -53,7 +63,7 @@ export interface ClientCallOptions {
  * const client: Client<typeof registry> = createClient<typeof registry>("http://127.0.0.1:3000");
  * ```
  */
-export type Client<T> = ClientMethods<OperationsIn<T>> & {
+export type Client<T> = OperationMethods<OperationsIn<T>, ClientCallOptions> & {
   /** Calls an operation by its id. */
   $call<
     TId extends CallId<OperationsIn<T>>,
@@ -74,16 +84,6 @@ export type Client<T> = ClientMethods<OperationsIn<T>> & {
   ): AsyncGenerator<ResponseEnvelope<TOperation["output"]>, undefined, unknown>;
 };
 
-type ClientMethods<TOperations> = {
-  readonly [N in keyof TOperations & string]: {
-    readonly [K in keyof TOperations[N] as TOperations[N][K] extends { readonly type: "subscription" }
-      ? never
-      : K]: TOperations[N][K] extends { readonly input: infer TInput; readonly output: infer TOutput }
-      ? (input: TInput, options?: ClientCallOptions) => Promise<ResponseEnvelope<TOutput>>
-      : never;
-  };
-};
-
 const ENVELOPE = "application/vnd.alkdev.envelope+json";
 
 /**
@@ -102,7 +102,7 @@ export function createClient<T>(url: string | URL, options: ClientOptions = {}):
 
   /** Sends the input. The response is a success, of the given type. */
   async function request(run: Run, input: unknown, accept: string): Promise<Response> {
-    const { namespace, name, id, signal, lastEventId } = run;
+    const { namespace, name, id, signal, lastEventId, approval } = run;
     const body = wireText(input, `The input of operation ${id} cannot be sent`) ?? "";
     const bearer = typeof token === "function" ? await token() : token;
     if (signal.aborted) throw run.failure("none");
@@ -118,12 +118,16 @@ export function createClient<T>(url: string | URL, options: ClientOptions = {}):
           "content-type": "application/json",
           ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
           ...(lastEventId !== undefined && { "last-event-id": lastEventId }),
+          ...(approval !== undefined && { approval }),
         },
       });
       // A tool that says that it failed is an envelope too.
-      if (response.ok || response.headers.get("content-type")?.startsWith(ENVELOPE)) return response;
+      const isEnvelope = response.headers.get("content-type")?.startsWith(ENVELOPE);
+      if (isEnvelope || (response.ok && response.status !== 202)) return response;
       const text = await response.text();
-      throw problem(text) ?? unexpected(id, response.status, text);
+      throw (
+        approvalRequired(id, response, text, door) ?? problem(text) ?? unexpected(id, response.status, text)
+      );
     } catch (error) {
       throw error instanceof CallError ? error : run.failure("unknown", error);
     }
@@ -184,17 +188,11 @@ export function createClient<T>(url: string | URL, options: ClientOptions = {}):
   ) as Client<T>;
 }
 
-/** An object whose members are made when they are read. It is no promise, so that `await` leaves it alone. */
-function members(make: (name: string) => unknown): object {
-  return new Proxy(Object.create(null), {
-    get: (_, name) => (typeof name === "string" && name !== "then" ? make(name) : undefined),
-  });
-}
-
 /** A request that runs, and what can end it. */
 class Run {
   readonly id: string;
   readonly lastEventId: string | undefined;
+  readonly approval: string | undefined;
   readonly signal: AbortSignal;
   readonly #ending = new AbortController();
   readonly #began = Date.now();
@@ -210,6 +208,7 @@ class Run {
   ) {
     this.id = `${namespace}.${name}`;
     this.lastEventId = given.lastEventId;
+    this.approval = given.approval;
     this.signal = this.#ending.signal;
     this.#given = given;
     if (given.signal?.aborted) this.#abort();
@@ -258,6 +257,25 @@ function envelopeIn(text: string): ResponseEnvelope | undefined {
   if (value === undefined || typeof value.meta !== "object") return undefined;
   const { data, meta } = restored(value, text.includes("$bytes"));
   return { data, meta } as ResponseEnvelope;
+}
+
+/** The answer to a call that needs an approval. */
+function approvalRequired(
+  id: string,
+  { status, headers }: Response,
+  text: string,
+  door: string,
+): CallError | undefined {
+  const { approval } = parsed(text) ?? {};
+  const location = headers.get("location");
+  const approvalId = Object(approval).id;
+  if (status !== 202 || typeof approvalId !== "string") return undefined;
+  const message = `Operation ${id} needs the approval of a person, and nothing was done. Once approval ${approvalId} is granted, repeat the same call with it`;
+  return new CallError("APPROVAL_REQUIRED", message, {
+    operationId: id,
+    approval: { ...Object(approval), ...(location !== null && { url: new URL(location, door).href }) },
+    delivery: "none",
+  });
 }
 
 /** The error that a problem document describes: `problem` of `crates/operations-http/src/message/served.rs` has the same rule. */

@@ -21,6 +21,7 @@ export type {
   OpenAPIParameter,
   OpenAPIProblem,
   OpenAPIReportEntry,
+  OpenAPISecurity,
   OpenAPISpec,
 } from "./openapi/types.js";
 export { FromOpenAPIUrl } from "./openapi/url.js";

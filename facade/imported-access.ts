@@ -1,7 +1,7 @@
 // Access rules of operations that are imported: what the configuration of their source says, and what users set on them.
 
 import { unknownRule, whenFlaw } from "./access-rules.js";
-import { anObject, refusal } from "./interop/options.js";
+import { anObject, oneOf, refusal } from "./interop/options.js";
 import { copyOfRules } from "./registry/rules.js";
 import { compiled } from "./schema/compiled.js";
 import { AccessControlSchema } from "./spec-schemas.js";
@@ -16,6 +16,34 @@ import type { AccessControl, OperationSpec } from "./types.js";
  * ```
  */
 export type ImportedAccessControl = AccessControl | ((spec: OperationSpec) => AccessControl);
+
+/**
+ * Which operations of a source need the approval of a person: one word for all, or a function that returns the word of each.
+ *
+ * @example
+ * ```ts
+ * const approval: ImportedApproval = ({ type }) => (type === "query" ? "never" : "always");
+ * await createMCPClient("files", { command: "files-server", approval });
+ * ```
+ */
+export type ImportedApproval = "never" | "always" | ((spec: OperationSpec) => "never" | "always");
+
+const anApprovalWord = oneOf("never", "always");
+
+/** What the configuration of a source may say about approvals. */
+export function importApproval(given: unknown, path: string): unknown {
+  return typeof given === "function" ? given : anApprovalWord(given, path);
+}
+
+/** The same for an operation that is being imported. Throws if a function returns no such word. */
+export function importedApproval(
+  approval: ImportedApproval | undefined,
+  spec: OperationSpec,
+): Pick<OperationSpec, "approval"> {
+  if (approval === undefined) return {};
+  const word = typeof approval === "function" ? approval(spec) : approval;
+  return { approval: anApprovalWord(word, `${spec.namespace}.${spec.name}: approval`) as "never" | "always" };
+}
 
 /** What the configuration of a source may say: rules, or a function. */
 export function accessRules(given: unknown, path: string): unknown {

@@ -49,7 +49,7 @@ export { CallError, type CallErrorCode, InfrastructureErrorCode, mapError } from
 export * from "./from-mcp.js";
 export * from "./from-openapi.js";
 export * from "./from-typemap.js";
-export type { ImportedAccessControl } from "./imported-access.js";
+export type { ImportedAccessControl, ImportedApproval } from "./imported-access.js";
 export type { ConnectionEvent, ConnectionStatus } from "./interop/link.js";
 export type { TLSOptions } from "./interop/tls.js";
 export type { TraceContext } from "./interop/trace.js";
@@ -64,6 +64,7 @@ export type {
   TypedCallMap,
   UntypedOperations,
 } from "./operation-types.js";
+export type { ApprovalRedis } from "./registry/approval-redis.js";
 export type {
   Approval,
   ApprovalCall,

@@ -87,8 +87,8 @@ export declare class HttpMachine {
 
 /** The requests of one import: its settings, its connections, its calls in flight. */
 export declare class HttpService {
-  /** `settings` is JSON. Nothing is opened before the first call. */
-  constructor(runtime: Runtime, mailbox: Mailbox, settings: string, imported?: OpenApiImport | undefined | null, documentUrl?: string | undefined | null);
+  /** `settings` is JSON. Nothing is opened before the first call. Questions about tokens go to the mailbox `questions`. */
+  constructor(runtime: Runtime, mailbox: Mailbox, settings: string, imported?: OpenApiImport | undefined | null, documentUrl?: string | undefined | null, questions?: Mailbox | undefined | null);
   /**
    * How the body of an operation is to be encoded: `json`, `parts`, `other`, or nothing; then a
    * space and the property of the input that holds it.
@@ -109,6 +109,10 @@ export declare class HttpService {
   target(index: number, input: string, body?: string | undefined | null, blobs?: Array<Uint8Array> | undefined | null, headers?: string | undefined | null): string | null;
   /** The same for a text that is no operation. */
   driveText(url: string, headers: string, withAuth: boolean): HttpMachine;
+  /** Asks a person for a token, and stores it; with `is_device`, by a code for another device. */
+  login(id: number, isDevice: boolean): void;
+  /** The answer to a question, in JSON, or why there is none. */
+  answer(question: number, answer?: string | undefined | null, reason?: string | undefined | null): void;
   /** Ends a call. */
   cancel(id: number): void;
   /** Ends what is in flight and lets connections go. A later call makes new ones. */
@@ -244,6 +248,8 @@ export declare class NativeRegistry {
    * operation's own, which are not compiled yet: 1 the input's, 2 the output's. `spills` is where large bodies go.
    */
   setHttp(spec: string, input: Schema | undefined | null, output: Schema | undefined | null, own: number, service: HttpService, operations: OpenApiImport, index: number, spills?: SpillStore | undefined | null): void;
+  /** Handlers get the tokens of callers from now on. */
+  wantCallerTokens(): void;
   /** A tool of an MCP server. A schema that is absent lets everything pass. */
   setMcp(spec: string, input: Schema | undefined | null, output: Schema | undefined | null, client: McpClient, tool: string, spills?: SpillStore | undefined | null): void;
   /** An operation of a peer, and what it is called there. A schema that is absent lets everything pass. */
@@ -369,6 +375,14 @@ export declare class RedisBus {
   close(): void;
 }
 
+/** A Redis in which something is kept. It is connected when it is first used. */
+export declare class RedisStore {
+  /** `options` are those of `createRedisEventTarget`, as JSON; `who` is what refusals begin with. */
+  constructor(runtime: Runtime, who: string, options: string);
+  /** Runs a script that returns a text or nothing. The prefix is put before each key. */
+  run(script: string, keys: Array<string>, arguments: Array<string>): Promise<string | undefined | null>;
+}
+
 /** Scripted operations of a native registry, and calls of them. */
 export declare class RegistryHooks {
   /** Uses the errors of the given runtime. */
@@ -419,6 +433,10 @@ export declare class RegistryServer {
   tellLog(id: string, line: string): void;
   /** A call asks its client: a JSON list. Answers arrive as events. */
   askClient(id: string, questions: string): void;
+  /** A call waits for a person: it holds no permit meanwhile. */
+  releasePermit(id: string): void;
+  /** It goes on: resolves when it has its permit again. */
+  regainPermit(id: string): Promise<undefined>;
   /** The resource at an address has changed: clients that are subscribed to it are notified. */
   resourceUpdated(uri: string): void;
   /**

@@ -2,7 +2,9 @@
 // name: `{ demo: { greet: Query<{ name: string }, string> } }`. It is `any` where nothing is known, and every type below
 // then gives what an untyped registry has always had.
 
+import type { CallEventType } from "./call/events.js";
 import type { CallOptions, SubscribeOptions } from "./call/options.js";
+import type { RemoteCallMap } from "./call/transport.js";
 import type { ResponseEnvelope } from "./envelope.js";
 import type { IsAny, ValueAfter, ValueBefore } from "./schema-types.js";
 import type { OperationEnv } from "./types.js";
@@ -139,6 +141,12 @@ type HasUntyped<TOperations> = TOperations extends UntypedOperations ? true : fa
 type UntypedNamespace<TOperations> =
   TOperations extends UntypedOperations<infer TNamespace> ? TNamespace : never;
 
+/** A registry that knows its operations. `typed` has two signatures, for this and for the rest: of several, the compiler compares no
+ * instantiation but that with `any`, and so the call maps of the two module formats fit each other. */
+export interface WithOperations {
+  readonly "~operations": unknown;
+}
+
 /** What a type argument says about operations: `typeof registry`, or operations by namespace and name. */
 export type OperationsIn<T> = T extends { readonly "~operations": infer TOperations } ? TOperations : T;
 
@@ -237,13 +245,20 @@ export type EnvOf<TOperations> =
         }
       : KnownEnv<TOperations>;
 
+/** The names of those that are called, not subscribed to. Mapped types with an `as` clause instead would differ between the two module
+ * formats. */
+type CalledNames<TOperations> = {
+  [K in keyof TOperations]: TOperations[K] extends { readonly type: "subscription" } ? never : K;
+}[keyof TOperations];
+
 /** The functions of the operations that are known. */
 type KnownEnv<TOperations> = TOperations extends unknown
   ? {
       readonly [N in keyof TOperations]: {
-        readonly [K in keyof TOperations[N] as TOperations[N][K] extends { readonly type: "subscription" }
-          ? never
-          : K]: TOperations[N][K] extends { readonly input: infer TInput; readonly output: infer TOutput }
+        readonly [K in CalledNames<TOperations[N]>]: TOperations[N][K] extends {
+          readonly input: infer TInput;
+          readonly output: infer TOutput;
+        }
           ? (input: TInput) => Promise<ResponseEnvelope<TOutput>>
           : never;
       };
@@ -274,10 +289,28 @@ export type UsedEnv<TUses> = TUses extends true
  * @example
  * ```ts
  * const remote: TypedCallMap<OperationsOf<typeof greet>> = nats.callMap.typed<OperationsOf<typeof greet>>();
- * const { data } = await remote.call("demo.greet", { name: "Ada" });
+ * const { data } = await remote.demo.greet({ name: "Ada" }); // or: remote.call("demo.greet", { name: "Ada" })
  * ```
  */
-export interface TypedCallMap<TOperations> {
+export type TypedCallMap<TOperations> = TypedCalls<TOperations> &
+  OperationMethods<TOperations, CallOptions, keyof RemoteCallMap | CallEventType>;
+
+/** Operations as functions: `tasks.create(input, options)`. Streams have `$subscribe`. */
+export type OperationMethods<TOperations, TOptions, TTaken = never> =
+  IsAny<TOperations> extends true
+    ? unknown
+    : {
+        readonly [N in Exclude<keyof TOperations & string, TTaken>]: {
+          readonly [K in CalledNames<TOperations[N]>]: TOperations[N][K] extends {
+            readonly input: infer TInput;
+            readonly output: infer TOutput;
+          }
+            ? (input: TInput, options?: TOptions) => Promise<ResponseEnvelope<TOutput>>
+            : never;
+        };
+      };
+
+interface TypedCalls<TOperations> {
   /** Calls an operation. Resolves with its envelope, or rejects. */
   call<
     TId extends CallId<TOperations>,
@@ -296,4 +329,8 @@ export interface TypedCallMap<TOperations> {
     input: TOperation["input"],
     options?: SubscribeOptions,
   ): AsyncGenerator<ResponseEnvelope<TOperation["output"]>, undefined, unknown>;
+  /** The same as `call`, as the client of `createClient` has it. */
+  $call: TypedCalls<TOperations>["call"];
+  /** The same as `subscribe`. */
+  $subscribe: TypedCalls<TOperations>["subscribe"];
 }

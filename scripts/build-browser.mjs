@@ -17,7 +17,8 @@ const COUNTERPARTS = new Map(
   [
     ["interop/host.ts", "host.ts"],
     ["interop/keep-alive.ts", "keep-alive.ts"],
-    ["registry/approval-folder.ts", "approval-folder.ts"],
+    ["registry/approval-folder.ts", "approval-stores.ts"],
+    ["registry/approval-redis.ts", "approval-stores.ts"],
     ["registry/call-gate.ts", "limits.ts"],
     ["registry/limits.ts", "limits.ts"],
     ["registry/native-mirror.ts", "native-mirror.ts"],

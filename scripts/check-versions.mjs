@@ -31,6 +31,10 @@ for (const manifest of ["Cargo.toml", ...crates()]) {
   if (own !== "workspace") expect(`${manifest} [package]`, own, version);
 }
 
+// What is published names the crates that it needs by their version.
+const needed = text("Cargo.toml").matchAll(/^(operations(?:-\w+)?) = \{ version = "([^"]*)", path/gm);
+for (const [, crate, own] of needed) expect(`Cargo.toml [workspace.dependencies] ${crate}`, own, `=${version}`);
+
 expect("facade/version.ts", /VERSION = "([^"]*)"/.exec(text("facade", "version.ts"))?.[1], version);
 
 const triples = readdirSync(join(root, "npm")).sort();

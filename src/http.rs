@@ -15,9 +15,12 @@ use std::time::Instant;
 use napi::bindgen_prelude::{Env, Uint8Array};
 use napi_derive::napi;
 use operations_core::error::CallError;
-use operations_core::mailbox;
+use operations_core::mailbox::{self, Item};
 use operations_http::message::input::call_headers;
-use operations_http::{EncodedInput, HttpOperation, JsonForm, Service, ServiceSettings};
+use operations_http::{
+    EncodedInput, HttpOperation, JsonForm, OAuthCallbacks, OAuthSurroundings, Service,
+    ServiceSettings,
+};
 
 use self::machine::HttpMachine;
 use self::outcome::{fetched_item, reply_item};
@@ -26,6 +29,7 @@ use crate::interop::bridge::Bridge;
 use crate::interop::mailbox::Mailbox;
 use crate::interop::runtime::Runtime;
 use crate::interop::tasks::Tasks;
+use crate::js_callbacks::MailboxCallbacks;
 use crate::openapi::OpenApiImport;
 use crate::spill::SpillStore;
 
@@ -34,6 +38,8 @@ use crate::spill::SpillStore;
 pub struct HttpService {
     bridge: Arc<Bridge>,
     mailbox: Arc<mailbox::Mailbox>,
+    /// Where JavaScript is asked, for a service that gets its tokens itself.
+    callbacks: Option<Arc<MailboxCallbacks>>,
     tasks: Tasks,
     pub(crate) service: Arc<Service>,
     operations: Vec<Arc<HttpOperation>>,
@@ -41,7 +47,7 @@ pub struct HttpService {
 
 #[napi]
 impl HttpService {
-    /// `settings` is JSON. Nothing is opened before the first call.
+    /// `settings` is JSON. Nothing is opened before the first call. Questions about tokens go to the mailbox `questions`.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         env: Env,
@@ -50,16 +56,32 @@ impl HttpService {
         settings: String,
         imported: Option<&OpenApiImport>,
         document_url: Option<String>,
+        questions: Option<&Mailbox>,
     ) -> napi::Result<Self> {
         let bridge = Arc::clone(&runtime.bridge);
+        let callbacks = questions
+            .map(|questions| Arc::new(MailboxCallbacks::new(Arc::clone(&questions.inner))));
+        let surroundings = OAuthSurroundings {
+            document: imported
+                .map(OpenApiImport::document_oauth)
+                .unwrap_or_default(),
+            callbacks: callbacks
+                .clone()
+                .map(|callbacks| callbacks as Arc<dyn OAuthCallbacks>),
+        };
         let service = bridge.run(&env, || {
             let from_import = || imported.and_then(OpenApiImport::document_url);
             let document_url = document_url.or_else(from_import);
-            Service::new(ServiceSettings::from_json(&settings)?, document_url)
+            Service::new(
+                ServiceSettings::from_json(&settings)?,
+                document_url,
+                surroundings,
+            )
         })?;
         let operations = imported.map(|import| (0..).map_while(|index| import.http(index)));
         Ok(Self {
             bridge,
+            callbacks,
             tasks: Tasks::new(Arc::clone(&mailbox.inner)),
             mailbox: Arc::clone(&mailbox.inner),
             service: Arc::new(service),
@@ -215,6 +237,27 @@ impl HttpService {
             let machine = self.service.fetch_machine(&url, &headers, with_auth, now)?;
             Ok(HttpMachine::new(&self.bridge, machine))
         })
+    }
+
+    /// Asks a person for a token, and stores it; with `is_device`, by a code for another device.
+    #[napi(catch_unwind)]
+    pub fn login(&self, id: u32, is_device: bool) {
+        let service = Arc::clone(&self.service);
+        self.tasks.run(id, async move |cancel| {
+            match service.login(is_device, &cancel).await {
+                Ok(()) => Item::done(id, "null"),
+                Err(error) => Item::failed(id, &error),
+            }
+        });
+    }
+
+    /// The answer to a question, in JSON, or why there is none.
+    #[napi(catch_unwind)]
+    pub fn answer(&self, question: u32, answer: Option<String>, reason: Option<String>) {
+        if let Some(callbacks) = &self.callbacks {
+            let answer = answer.ok_or_else(|| reason.unwrap_or_default());
+            callbacks.answer(question, answer);
+        }
     }
 
     /// Ends a call.

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::interop::mailbox::Mailbox;
 use crate::interop::runtime::Runtime;
 use crate::interop::tasks::Tasks;
-use crate::mcp_callbacks::MailboxCallbacks;
+use crate::js_callbacks::MailboxCallbacks;
 use crate::spill::SpillStore;
 
 /// One MCP server.

@@ -6,6 +6,7 @@ use napi::bindgen_prelude::{Env, ObjectFinalize, PromiseRaw, Uint8Array};
 use napi_derive::napi;
 use operations_core::error::CallError;
 use operations_core::panic;
+use operations_http::DocumentOAuth;
 use operations_http::message::HttpOperation;
 use operations_openapi::{
     Document, ImportChoices, ImportedOperation, ReportEntry, import, read_settings, survey,
@@ -222,6 +223,11 @@ impl OpenApiImport {
     pub(crate) fn http(&self, index: u32) -> Option<Arc<HttpOperation>> {
         let operation = self.operations.get(index as usize)?;
         Some(Arc::clone(&operation.http))
+    }
+
+    /// What the document says about the server that issues its tokens.
+    pub(crate) fn document_oauth(&self) -> DocumentOAuth {
+        self.document.oauth()
     }
 
     /// The document's own URL, if it came from one.

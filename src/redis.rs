@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use napi::bindgen_prelude::{Env, spawn};
+use napi::bindgen_prelude::{Env, PromiseRaw, spawn};
 use napi_derive::napi;
-use operations_redis::{Options, RedisBus as Bus};
+use operations_core::error::CallError;
+use operations_redis::{Answer, Options, RedisBus as Bus, RedisCommands};
 
 use crate::interop::bridge::Bridge;
 use crate::interop::mailbox::Mailbox;
@@ -65,5 +66,49 @@ impl RedisBus {
     #[napi(catch_unwind)]
     pub fn close(&self) {
         self.bus.close();
+    }
+}
+
+/// A Redis in which something is kept. It is connected when it is first used.
+#[napi]
+pub struct RedisStore {
+    bridge: Arc<Bridge>,
+    commands: Arc<RedisCommands>,
+}
+
+#[napi]
+impl RedisStore {
+    /// `options` are those of `createRedisEventTarget`, as JSON; `who` is what refusals begin with.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(env: Env, runtime: &Runtime, who: String, options: String) -> napi::Result<Self> {
+        let bridge = Arc::clone(&runtime.bridge);
+        let options = bridge.run(&env, || Options::named(&who, &options))?;
+        let commands = Arc::new(RedisCommands::new(options));
+        Ok(Self { bridge, commands })
+    }
+
+    /// Runs a script that returns a text or nothing. The prefix is put before each key.
+    #[napi(catch_unwind)]
+    pub fn run<'env>(
+        &self,
+        env: &'env Env,
+        script: String,
+        keys: Vec<String>,
+        arguments: Vec<String>,
+    ) -> napi::Result<PromiseRaw<'env, Option<String>>> {
+        let commands = Arc::clone(&self.commands);
+        let work = async move {
+            let keys: Vec<String> = keys.iter().map(|name| commands.key(name)).collect();
+            let count = keys.len().to_string();
+            let words = ["EVAL", &script, &count].into_iter();
+            let words = words.chain(keys.iter().chain(&arguments).map(String::as_str));
+            let parts: Vec<&[u8]> = words.map(str::as_bytes).collect();
+            match commands.run(&parts).await? {
+                Answer::Nothing => Ok(None),
+                Answer::Text(text) => Ok(Some(text)),
+                Answer::Number(_) => Err(CallError::failed("Redis sent an unexpected reply")),
+            }
+        };
+        self.bridge.spawn(env, work, |_, text| Ok(text))
     }
 }

@@ -99,6 +99,12 @@ impl NativeRegistry {
         self.set(&env, &spec, input, output, work)
     }
 
+    /// Handlers get the tokens of callers from now on.
+    #[napi(catch_unwind)]
+    pub fn want_caller_tokens(&self) {
+        self.registry.want_caller_tokens();
+    }
+
     /// A tool of an MCP server. A schema that is absent lets everything pass.
     #[napi(catch_unwind)]
     #[allow(clippy::too_many_arguments, reason = "it crosses once")]

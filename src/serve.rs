@@ -275,6 +275,26 @@ impl RegistryServer {
         self.js.request_from_caller(&id, &questions);
     }
 
+    /// A call waits for a person: it holds no permit meanwhile.
+    #[napi(catch_unwind)]
+    pub fn release_permit(&self, id: String) {
+        self.js.release_permit(&id);
+    }
+
+    /// It goes on: resolves when it has its permit again.
+    #[napi(catch_unwind)]
+    pub fn regain_permit<'env>(
+        &self,
+        env: &'env Env,
+        id: String,
+    ) -> napi::Result<PromiseRaw<'env, ()>> {
+        let js = Arc::clone(&self.js);
+        self.bridge
+            .spawn(env, async move { js.regain_permit(&id).await }, |_, ()| {
+                Ok(())
+            })
+    }
+
     /// The resource at an address has changed: clients that are subscribed to it are notified.
     #[napi(catch_unwind)]
     pub fn resource_updated(&self, uri: String) {

@@ -78,6 +78,102 @@ test("10,000 random histories of decisions, uses and expiry in memory: a call ru
   assert.ok(approvedAndRun > 500, `only ${approvedAndRun} ran`);
 });
 
+/** A store whose steps take random turns, and whose process may be killed after an approval was used. */
+function slowStore(random) {
+  const all = new Map();
+  const turns = async () => {
+    for (let left = random(4); left > 0; left--) await new Promise((resolve) => queueMicrotask(resolve));
+  };
+  const slow =
+    (step) =>
+    async (...args) => {
+      await turns();
+      const result = step(...args);
+      await turns();
+      return result;
+    };
+  const lost = new Set();
+  return {
+    lost,
+    add: slow((id, request) => {
+      all.set(id, { request, isUsed: false });
+      return true;
+    }),
+    decide: slow((id, decision) => {
+      const stored = all.get(id);
+      if (stored === undefined || stored.isUsed || stored.decision !== undefined) return false;
+      stored.decision = decision;
+      return true;
+    }),
+    use: async (id) => {
+      const stored = all.get(id);
+      await turns();
+      if (stored === undefined || stored.isUsed) return false;
+      stored.isUsed = true;
+      if (random(8) !== 0) return true;
+      lost.add(id);
+      throw new Error("killed");
+    },
+    read: slow((id) => all.get(id) && { ...all.get(id) }),
+    ids: () => [...all.keys()],
+    clear: () => all.clear(),
+  };
+}
+
+test("10,000 random histories with a slow store, two users, changed inputs and processes that are killed after the use: a call runs once if it was approved in time, or never", async (t) => {
+  t.mock.timers.enable({ apis: ["Date"], now: 1_800_000_000_000 });
+  const random = randomOf(41);
+  const store = slowStore(random);
+  const runs = new Map();
+  const registry = newRegistry({ store, expires: 1000 }, ({ nr, path }) => {
+    runs.set(path, (runs.get(path) ?? 0) + 1);
+    assert.equal(path, `/${nr}`, "another input ran");
+  });
+  const eve = { id: "eve", scopes: [] };
+  const seen = { ran: 0, lost: 0, expired: 0 };
+  for (let nr = 0; nr < 10_000; nr++) {
+    const path = `/${nr}`;
+    const { id } = await registry
+      .execute("t.run", { nr, path }, { identity: ADA })
+      .catch(({ details }) => details.approval);
+    const use = (input = { path, nr }, identity = ADA) =>
+      registry.execute("t.run", input, { identity, approval: id });
+    const decisions = [];
+    const uses = [];
+    const wrong = [];
+    for (let step = 0; step < 8; step++) {
+      const what = random(8);
+      if (what < 2) decisions.push(registry.approvals.decide(id, { approve: what === 0 }));
+      else if (what < 4) uses.push(use());
+      else if (what === 4)
+        wrong.push(use({ nr, path: `${path}x` }), use(undefined, eve), use({ path, nr: `${nr}` }));
+      else if (what < 7) for (let turn = random(20); turn > 0; turn--) await Promise.resolve();
+      else if (random(4) === 0) t.mock.timers.setTime(Date.now() + 600);
+    }
+    const decided = await settled(decisions);
+    assert.ok(decided.length <= 1, `history ${nr}: decided twice`);
+    const answered = await settled(uses);
+    assert.deepEqual(await settled(wrong), [], `history ${nr}: a call that was not approved ran`);
+    const total = runs.get(path) ?? 0;
+    assert.equal(total, answered.length, `history ${nr}`);
+    assert.ok(total <= 1, `history ${nr}: ran ${total} times`);
+    if (total === 1)
+      assert.equal(decided[0]?.value.status === "denied", false, `history ${nr}: denied, and ran`);
+    const { status } = await registry.approvals.get(id);
+    if (store.lost.has(id)) assert.deepEqual([total, status], [0, "used"], `history ${nr}: lost, and ran`);
+    await use().catch(() => {});
+    const isRun = total === 1 || (status === "approved" && !store.lost.has(id));
+    assert.equal(runs.get(path) ?? 0, isRun ? 1 : 0, `history ${nr} ended ${status}`);
+    seen.ran += total;
+    seen.lost += store.lost.has(id) ? 1 : 0;
+    seen.expired += status === "expired" ? 1 : 0;
+    runs.clear();
+    store.clear();
+    t.mock.timers.setTime(Date.now() + 4_000_000);
+  }
+  for (const [what, count] of Object.entries(seen)) assert.ok(count > 100, `${what}: only ${count}`);
+});
+
 const WORKER = fileURLToPath(new URL("./support/folder-worker.mjs", import.meta.url));
 
 /** Ends with the signal or code that the process ended with. */

@@ -9,7 +9,20 @@ import { runNode } from "../support/run-node.mjs";
 import { onlyOn } from "../support/skips.mjs";
 import { bin, folderWith, run } from "./support/cli.mjs";
 
-const COMMANDS = ["serve", "inspect", "list", "describe", "call", "search", "tools", "servers", "completion"];
+const COMMANDS = [
+  ...[
+    "serve",
+    "inspect",
+    "list",
+    "describe",
+    "call",
+    "approvals",
+    "search",
+    "tools",
+    "servers",
+    "completion",
+  ],
+];
 const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 
 describe("help", { concurrency: true }, () => {

@@ -2,7 +2,15 @@
 
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { checkAccess, enforceAccess, OperationRegistry, subscribe } from "@alkdev/operations";
+import {
+  buildCallHandler,
+  checkAccess,
+  enforceAccess,
+  OperationRegistry,
+  PendingRequestMap,
+  subscribe,
+} from "@alkdev/operations";
+import { createHandler } from "@alkdev/operations/serve";
 import { configure, reset } from "@logtape/logtape";
 import { callError, operation, registered, rejection } from "./support/operations.mjs";
 
@@ -386,6 +394,35 @@ describe("protect", () => {
       await reset();
     }
     assert.deepEqual(lines, ["protect: files.wirte covers no operation yet"]);
+  });
+
+  it("serving warns of a pattern that covers no operation, with the id that was meant, and of no pattern that may come to cover some", async () => {
+    const lines = [];
+    await configure({
+      sinks: { lines: ({ message }) => lines.push(message.join("")) },
+      loggers: [
+        { category: ["operations", "access"], lowestLevel: "warning", sinks: ["lines"] },
+        { category: ["logtape", "meta"], sinks: [] },
+      ],
+    });
+    try {
+      const registry = new OperationRegistry();
+      registry.register(operation({ namespace: "files", name: "write" }));
+      for (const pattern of ["files.wirte", "fiels.*", "files.remove_*", "files.*", "spoke.*", "*"]) {
+        registry.protect(pattern, rules(["write"]));
+      }
+      const take = registry.protect("files.wrte", rules(["write"]));
+      take();
+      buildCallHandler({ registry, callMap: new PendingRequestMap() });
+      createHandler(registry, { doors: { http: true } }).close();
+    } finally {
+      await reset();
+    }
+    assert.deepEqual(lines, [
+      "protect: files.wirte covers no operation, so it protects nothing. Did you mean files.write?",
+      "protect: fiels.* covers no operation, so it protects nothing",
+      "protect: files.remove_* covers no operation, so it protects nothing",
+    ]);
   });
 
   it("rules that protect added are taken back by the function that it returned, and no others", async () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { setTimeout as wait } from "node:timers/promises";
-import { operation, serving, subscription } from "./support.mjs";
+import { operation, serving, subscription, unread } from "./support.mjs";
 
 /** Never ends by itself. `open` counts those that run. */
 function endless() {
@@ -84,6 +84,36 @@ describe("endless streams", () => {
     assert.equal((await open(url, { who: "ada" })).status, 503);
     assert.equal((await open(url, { who: "bob" })).status, 200);
     assert.equal((await post("test/echo", {}, { headers: bearer("ada") })).status, 200);
+  });
+
+  it("1,000 streams that are closed at once end, each of them once, while calls are answered", async () => {
+    const ends = [];
+    let open = 0;
+    const busy = subscription({
+      name: "busy",
+      handler: async function* (_, { requestId, signal }) {
+        open += 1;
+        try {
+          for (let i = 0; ; i += 1) {
+            yield i;
+            await wait(200, undefined, { signal });
+          }
+        } finally {
+          open -= 1;
+          ends.push(requestId);
+        }
+      },
+    });
+    const { url, post, stats } = await serving([busy, echo], { streams: 1_000 });
+    const sockets = Array.from({ length: 1_000 }, () => unread(url, "/api/test/busy"));
+    for (const socket of sockets) socket.resume();
+    while (open < 1_000) await wait(5);
+    for (const socket of sockets) socket.destroy();
+    assert.equal(await (await post("test/echo", {})).json(), "here");
+    while (open > 0) await wait(5);
+    assert.equal(new Set(ends).size, 1_000);
+    assert.equal(ends.length, 1_000);
+    while (stats().running > 0) await wait(5);
   });
 
   it("streams of MCP notifications count as streams, in both generations", async () => {

@@ -5,12 +5,7 @@ import { describe, it } from "node:test";
 import { CallError, OperationRegistry, OperationType } from "@alkdev/operations";
 import { catalogue, toAISDKTools } from "@alkdev/operations/tools";
 import { Type } from "@sinclair/typebox";
-
-const VERSIONS = {
-  "ai 5": { load: () => import("ai5"), test: () => import("ai5/test"), model: "MockLanguageModelV2" },
-  "ai 6": { load: () => import("ai6"), test: () => import("ai6/test"), model: "MockLanguageModelV3" },
-  "ai 7": { load: () => import("ai"), test: () => import("ai/test"), model: "MockLanguageModelV4" },
-};
+import { mockModel, usage, VERSIONS } from "./support/ai-sdk.mjs";
 
 const operation = (id, rest) => ({
   namespace: id.split(".")[0],
@@ -48,43 +43,8 @@ function registryOf(...more) {
   return registry;
 }
 
-const usage = {
-  inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
-  outputTokens: { total: 1, text: 1, reasoning: 0 },
-};
-
 for (const [version, { load, test, model: kind }] of Object.entries(VERSIONS)) {
-  /** A model that says, in turn, what each function makes of the prompt so far. */
-  async function modelOf(...turns) {
-    const mocks = await test();
-    const prompts = [];
-    const model = new mocks[kind]({
-      doGenerate: async ({ prompt }) => {
-        prompts.push(prompt);
-        const turn = turns[prompts.length - 1];
-        const said = typeof turn === "function" ? turn(prompt) : turn;
-        const content =
-          typeof said === "string"
-            ? [{ type: "text", text: said }]
-            : [
-                {
-                  type: "tool-call",
-                  toolCallId: `call-${prompts.length}`,
-                  toolName: said.tool,
-                  input: typeof said.input === "string" ? said.input : JSON.stringify(said.input),
-                },
-              ];
-        const reason = typeof said === "string" ? "stop" : "tool-calls";
-        return {
-          content,
-          finishReason: version === "ai 5" ? reason : { unified: reason, raw: reason },
-          usage: version === "ai 5" ? { inputTokens: 1, outputTokens: 1, totalTokens: 2 } : usage,
-          warnings: [],
-        };
-      },
-    });
-    return { model, prompts };
-  }
+  const modelOf = (...turns) => mockModel(version, turns);
   /** What the last tool's result was, as the model got it. */
   const lastResult = (prompt) => prompt.at(-1).content.at(-1).output;
 

@@ -165,6 +165,41 @@ kit("a call of an unknown or forbidden operation has not run", async (on) => {
   assert.equal(ran, 0);
 });
 
+kit(
+  "a call that needs an approval rejects with it, and its metadata names it when it is repeated",
+  async (on) => {
+    let ran = 0;
+    const handler = (_, { metadata }) => {
+      ran += 1;
+      return { metadata };
+    };
+    const { callMap, transport, registry, as } = await on(
+      operation("guarded", { approval: "always", handler }),
+    );
+    const named = (id) => ({ ...as, metadata: { note: 1, "operations/approval": id } });
+    const { code, details } = await failureOf(callMap.call("kit.guarded", 7, as));
+    assert.equal(code, "APPROVAL_REQUIRED");
+    assert.equal(details.delivery, "none");
+    const { id, operationId, expires } = details.approval;
+    assert.equal(operationId, "kit.guarded");
+    assert.ok(expires > Date.now());
+    assert.equal((await failureOf(callMap.call("kit.guarded", 7, named(id)))).details.approval.id, id);
+    await registry.approvals.decide(id, { approve: true });
+    assert.equal((await failureOf(callMap.call("kit.guarded", 8, named(id)))).code, "APPROVAL_REQUIRED");
+    assert.equal(ran, 0);
+    assert.deepEqual((await callMap.call("kit.guarded", 7, named(id))).data, { metadata: { note: 1 } });
+    assert.equal((await failureOf(callMap.call("kit.guarded", 7, named(id)))).code, "APPROVAL_REQUIRED");
+    // An imported operation takes it as any other does.
+    const mine = new OperationRegistry();
+    mine.registerAll(await transport.import({ namespace: "far", ...as }));
+    const who = { identity: ADA };
+    const { approval } = (await failureOf(mine.execute("far.guarded", 9, who))).details;
+    await registry.approvals.decide(approval.id, { approve: true });
+    await mine.execute("far.guarded", 9, { ...who, approval: approval.id });
+    assert.equal(ran, 2);
+  },
+);
+
 // Streams.
 
 kit("a stream has all events in their order, and its end", async (on) => {

@@ -148,6 +148,13 @@ for await (const { data } of callMap.subscribe("demo.ticks", {})) expectTypeOf(d
 // @ts-expect-error misspelt
 callMap.call("demo.gret", { name: "x" });
 const byHand = new PendingRequestMap().typed<{ hub: { time: Query<{ zone: string }, number> } }>();
+expectTypeOf((await byHand.hub.time({ zone: "utc" }, { timeout: 5 })).data).toEqualTypeOf<number>();
+// @ts-expect-error there is no such operation
+await byHand.hub.tiem({ zone: "utc" });
+// @ts-expect-error there is no such input
+await byHand.hub.time({ zoen: "utc" });
+const known: OperationRegistry<{ hub: { time: Query<{ zone: string }, number> } }> = registry.untyped();
+expectTypeOf((await known.execute("hub.time", { zone: "utc" })).data).toEqualTypeOf<number>();
 expectTypeOf(byHand.call("hub.time", { zone: "UTC" })).resolves.toEqualTypeOf<ResponseEnvelope<number>>();
 
 // Operations that are written where the registry is made, with and without `defineOperation`.

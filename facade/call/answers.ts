@@ -18,6 +18,7 @@ import type { CallAbortedEvent, CallRequestedEvent } from "./events.js";
 import {
   assertSendable,
   type ClientChannel,
+  callerTokenOf,
   clientChannelOf,
   internalError,
   permitReleased,
@@ -79,6 +80,7 @@ export class Answers {
   #answer = "";
   /** How the call came that is about to begin. */
   #via: Via | undefined;
+  #callerToken: string | undefined;
   readonly #aborts = new Listeners<CallAbortedEvent>();
   /** Streams that may not send at the moment, and how to let them go on. */
   readonly #paused = new Map<string, () => void>();
@@ -117,10 +119,10 @@ export class Answers {
   }
 
   /** Serves a request. The handler never rejects. */
-  requested(request: CallRequest, channel?: ClientChannel, via?: Via): void {
-    if (!this.#registry.isSubscription(request.operationId)) this.#begin(request, false, channel, via);
-    else if (this.#beginning.push(inThisContext(() => this.#begin(request, true, channel, via))) === 1)
-      onNextTurn(this.#beginNext);
+  requested(request: CallRequest, channel?: ClientChannel, via?: Via, callerToken?: string): void {
+    const begin = (isStream: boolean) => this.#begin(request, isStream, channel, via, callerToken);
+    if (!this.#registry.isSubscription(request.operationId)) begin(false);
+    else if (this.#beginning.push(inThisContext(() => begin(true))) === 1) onNextTurn(this.#beginNext);
   }
 
   /** Each in a turn of its own: the first events of many, and what was refused of them, are not in memory at the same time. */
@@ -135,6 +137,7 @@ export class Answers {
     isStream: boolean,
     channel: ClientChannel | undefined,
     via: Via | undefined,
+    callerToken: string | undefined,
   ): void {
     const { requestId, from, files } = request;
     // It may have waited here for long: what was aborted, or is too late, does not begin.
@@ -144,16 +147,22 @@ export class Answers {
     if (channel !== undefined) this.#channels.set(requestId, channel);
     if (files === true && this.#handsOutFiles) this.#files.set(requestId, true);
     this.#via = via;
+    this.#callerToken = callerToken;
     // A peer whose native code has passed the call on does not take it off.
     takeContextMark(request);
     if (request.deadline !== undefined) request.deadline = fromSystemTime(request.deadline);
     void this.#handle(request);
     this.#via = undefined;
+    this.#callerToken = undefined;
   }
 
   /** Read while `requested` hands a call over. */
   [viaOf](): Via | undefined {
     return this.#via;
+  }
+
+  [callerTokenOf](): string | undefined {
+    return this.#callerToken;
   }
 
   [clientChannelOf](requestId: string): ClientChannel | undefined {

@@ -32,6 +32,7 @@ import { maskedDetails, withoutStderr } from "./masked-details.js";
 import {
   assertSendable,
   type ClientChannel,
+  callerTokenOf,
   clientChannelOf,
   internalError,
   permitReleased,
@@ -84,6 +85,8 @@ export interface AnsweringMap {
   [whileServing]?(server: Server): () => void;
   /** Where the handler of a call may talk with its client. */
   [clientChannelOf]?(requestId: string): ClientChannel | undefined;
+  /** The token of the caller, where it is known. */
+  [callerTokenOf]?(): string | undefined;
   /** How a call came, where more is known than that it did. */
   [viaOf]?(requestId: string): Via | undefined;
   /** For a transport that has limits of its own: a permit is free again. */
@@ -153,6 +156,7 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
   refuseOtherCopy(registry, "buildCallHandler: registry");
   const allowed: ReadonlySet<string> = new Set(checked.allowMetadata);
   warnAboutOpenSources(registry);
+  registry.warnAboutUnusedProtections();
   const { concurrency, perOperation, perCaller, timeout, verifyIdentity, queue = DEFAULT_QUEUE } = checked;
   const limit = concurrency ?? perOperation ?? perCaller;
   const admission = limit === undefined ? undefined : new AdmissionQueue(checked);
@@ -174,7 +178,12 @@ export function buildCallHandler(config: CallHandlerConfig): CallHandler & { sta
   function begin(request: CallRequestedEvent): Running {
     const { requestId, deadline, metadata } = request;
     if (metadata !== undefined) restrictMetadata(metadata, allowed);
-    const running = new Running(request, callMap[clientChannelOf]?.(requestId), callMap[viaOf]?.(requestId));
+    const running = new Running(
+      request,
+      callMap[clientChannelOf]?.(requestId),
+      callMap[viaOf]?.(requestId),
+      callMap[callerTokenOf]?.(),
+    );
     served.set(requestId, running);
     stopListening ??= listen();
     if (typeof deadline === "number") running.cancelDeadline = callAt(deadline, () => abort(requestId));

@@ -1,7 +1,14 @@
 // Operations of a peer as one's own: they are called over its connection, with the caller's identity, deadline and abort.
 
 import { invalid } from "../errors.js";
-import { accessRules, type ImportedAccessControl, importedRules } from "../imported-access.js";
+import {
+  accessRules,
+  type ImportedAccessControl,
+  type ImportedApproval,
+  importApproval,
+  importedApproval,
+  importedRules,
+} from "../imported-access.js";
 import type { Yielder } from "../interop/event-loop.js";
 import { aName, checkedOptions, isFunction, isListOf, isString, must } from "../interop/options.js";
 import { messageOf } from "../interop/text.js";
@@ -9,6 +16,7 @@ import { logger } from "../logging.js";
 import type { HubPeer } from "../native-binding.js";
 import type { Connection } from "../registry/connection-state.js";
 import { addTraits } from "../registry/handler-traits.js";
+import { metadataWithApproval } from "../registry/metadata.js";
 import type { NativeWork } from "../registry/native-handler.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { ForeignSchemas } from "../schema/foreign-schemas.js";
@@ -64,6 +72,8 @@ export interface ImportOptions {
   exclude?: ImportChoice;
   /** Access rules here, in addition to the rules of the peer (default: no rules). */
   accessControl?: ImportedAccessControl;
+  /** Which operations need the approval of a person here: a word for all, or a function of each (default: none). */
+  approval?: ImportedApproval;
   /** Registers the operations in this registry, and follows changes at the peer until the connection is closed. */
   keepInStep?: OperationRegistry;
 }
@@ -78,6 +88,7 @@ const IMPORT_FIELDS = {
   include: aChoice,
   exclude: aChoice,
   accessControl: accessRules,
+  approval: importApproval,
   keepInStep: must("an OperationRegistry", (value) => isFunction(Object(value).registerAll)),
 };
 
@@ -157,7 +168,7 @@ function importOne(
   peer: Peer,
   operation: DiscoveredOperation,
   remoteId: string,
-  { namespace, accessControl }: ImportOptions,
+  { namespace, accessControl, approval }: ImportOptions,
   schemas: ForeignSchemas,
 ): PeerOperation {
   const schema = (field: "inputSchema" | "outputSchema"): TypeBoxSchema => {
@@ -180,6 +191,7 @@ function importOne(
     _meta: { peer: peer.name, operationId: remoteId },
   };
   spec.accessControl = importedRules(accessControl, spec);
+  Object.assign(spec, importedApproval(approval, spec));
   const isStream = operation.type === OperationType.SUBSCRIPTION;
   const handler = addTraits(isStream ? subscriptionHandler(peer, remoteId) : callHandler(peer, remoteId), {
     isImported: true,
@@ -193,8 +205,9 @@ function importOne(
 }
 
 /** What goes along with a call: who calls and until when, never trust. */
-function optionsOf({ requestId, identity, metadata, signal }: OperationContext) {
-  return { parentRequestId: requestId, identity, metadata, signal };
+function optionsOf(context: OperationContext) {
+  const { requestId, identity, signal } = context;
+  return { parentRequestId: requestId, identity, metadata: metadataWithApproval(context), signal };
 }
 
 function callHandler(peer: Peer, remoteId: string): OperationHandler {

@@ -9,7 +9,7 @@ import { callAt } from "../interop/timer.js";
 import { tracedCall, tracedStream } from "../interop/trace.js";
 import { TransientMap } from "../interop/transient-map.js";
 import { logger } from "../logging.js";
-import type { OperationsIn, TypedCallMap } from "../operation-types.js";
+import type { OperationsIn, TypedCallMap, WithOperations } from "../operation-types.js";
 import {
   answered,
   errorOf,
@@ -40,6 +40,7 @@ import {
 import { REPORT_EVERY } from "./pacing.js";
 import { type Pending, PendingCall, PendingStream } from "./pending.js";
 import { knows, type Server, whileServing } from "./remote.js";
+import { typedCallMap } from "./typed-call-map.js";
 
 export type { CallOptions, SubscribeOptions } from "./options.js";
 
@@ -182,8 +183,10 @@ export class PendingRequestMap {
   }
 
   /** The same map, typed with the operations of a registry: `callMap.typed<typeof registry>()`. */
+  typed<T extends WithOperations>(): TypedCallMap<OperationsIn<T>>;
+  typed<T>(): TypedCallMap<OperationsIn<T>>;
   typed<T>(): TypedCallMap<OperationsIn<T>> {
-    return this as unknown as TypedCallMap<OperationsIn<T>>;
+    return typedCallMap(this) as TypedCallMap<OperationsIn<T>>;
   }
 
   /** Subscribes to an operation. Nothing is sent before the first `next()`. */

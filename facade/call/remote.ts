@@ -38,6 +38,9 @@ export const clientChannelOf: unique symbol = Symbol(
 /** Reports what a handler threw, if its message was not written for callers. */
 export const internalError: unique symbol = Symbol("@alkdev/operations: a handler threw an exception");
 
+/** The token that the caller has shown, where a source needs it. */
+export const callerTokenOf: unique symbol = Symbol("@alkdev/operations: the token of a caller");
+
 /** How a call came, if that is known. */
 export const viaOf: unique symbol = Symbol("@alkdev/operations: how a call came");
 

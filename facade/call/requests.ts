@@ -8,7 +8,7 @@ import type { PendingWork, Waiter } from "../interop/pending-work.js";
 import { PushedEvents } from "../interop/pushed-events.js";
 import { tracedCall, tracedStream } from "../interop/trace.js";
 import type { HubPeer } from "../native-binding.js";
-import type { OperationsIn, TypedCallMap } from "../operation-types.js";
+import type { OperationsIn, TypedCallMap, WithOperations } from "../operation-types.js";
 import { malformedAnswer, wasAborted, withDelivery } from "../outcomes.js";
 import { refreshNativeState } from "../registry/native-handler.js";
 import { Batch } from "./batch.js";
@@ -22,6 +22,7 @@ import {
   type SubscribeOptions,
 } from "./options.js";
 import type { RemoteCallMap } from "./transport.js";
+import { typedCallMap } from "./typed-call-map.js";
 import { restored, wireText } from "./wire-value.js";
 
 /** Sends requests to others, and reports their outcomes through a mailbox. */
@@ -101,8 +102,10 @@ export class Requests implements RemoteCallMap {
     this.#batch.flush();
   }
 
+  typed<T extends WithOperations>(): TypedCallMap<OperationsIn<T>>;
+  typed<T>(): TypedCallMap<OperationsIn<T>>;
   typed<T>(): TypedCallMap<OperationsIn<T>> {
-    return this as unknown as TypedCallMap<OperationsIn<T>>;
+    return typedCallMap(this) as TypedCallMap<OperationsIn<T>>;
   }
 
   subscribe(

@@ -6,6 +6,7 @@ import { markGetter, ownEnv, setProperty } from "../registry/offered-env.js";
 import { contextFromOutside, runForOutside } from "../registry/origin.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { OperationContext, OperationEnv } from "../types.js";
+import { setCallerToken } from "./caller-token.js";
 import type { CallRequestedEvent } from "./events.js";
 import type { ClientChannel } from "./remote.js";
 
@@ -69,10 +70,19 @@ export class Running {
   #context: OperationContext | undefined;
   #registry: OperationRegistry | undefined;
 
+  /** What the caller has shown, for sources that trade it. */
+  readonly #callerToken: string | undefined;
+
   /** How it came. */
   readonly via: Via | undefined;
 
-  constructor(request: CallRequestedEvent, channel: ClientChannel | undefined, via: Via | undefined) {
+  constructor(
+    request: CallRequestedEvent,
+    channel: ClientChannel | undefined,
+    via: Via | undefined,
+    callerToken: string | undefined,
+  ) {
+    this.#callerToken = callerToken;
     this.request = request;
     this.via = via;
     this.#channel = channel;
@@ -127,6 +137,7 @@ export class Running {
     if (metadata !== undefined) context.metadata = metadata;
     if (deadline !== undefined) context.deadline = deadline;
     if (trace !== undefined) context.trace = trace;
+    setCallerToken(context, this.#callerToken);
     if (this.#channel !== undefined) Object.assign(context, this.#channel.context);
     return context;
   }

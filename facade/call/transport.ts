@@ -1,7 +1,7 @@
 // What every transport of the call protocol offers, whatever it travels on.
 
 import type { ResponseEnvelope } from "../envelope.js";
-import type { OperationsIn, TypedCallMap } from "../operation-types.js";
+import type { OperationsIn, TypedCallMap, WithOperations } from "../operation-types.js";
 import type { CallMap } from "../registry/env.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { CallerIdentity } from "../types.js";
@@ -29,6 +29,7 @@ export interface RemoteCallMap extends CallMap {
     options?: SubscribeOptions,
   ): AsyncGenerator<ResponseEnvelope, undefined, unknown>;
   /** The same map, typed with the operations of a registry: `callMap.typed<typeof registry>()`. */
+  typed<T extends WithOperations>(): TypedCallMap<OperationsIn<T>>;
   typed<T>(): TypedCallMap<OperationsIn<T>>;
   /** Ends a request. */
   abort(requestId: string): void;

@@ -89,6 +89,10 @@ const ALL: readonly Command[] = [
     least: 1,
     most: Number.POSITIVE_INFINITY,
     options: [
+      {
+        ...CONFIG,
+        summary: "A configuration: the name of one of its OpenAPI sources stands for its document",
+      },
       { name: "mcp", summary: "The URL is that of an MCP server" },
       { name: "openapi", summary: "The file or the URL is an OpenAPI document, whatever its name" },
       { name: "problems", summary: "Show only what was degraded or skipped" },
@@ -136,6 +140,7 @@ const ALL: readonly Command[] = [
       { name: "trusted", summary: "Skip the access rules" },
       { name: "timeout", value: "<ms>", summary: "Time out after this many milliseconds" },
       { name: "limit", value: "<number>", summary: "Stop a stream after this many events" },
+      { name: "approval", value: "<id>", summary: "The approval that was granted for this call" },
     ],
     details: [
       "The input is JSON; `@file` reads it from a file, `-` from standard input. Without one it is {}.",
@@ -171,6 +176,55 @@ const ALL: readonly Command[] = [
     ],
   },
   {
+    name: "login",
+    summary: "Log in to a source with OAuth, in a browser or by a code for another device",
+    usage: "<source>",
+    least: 1,
+    most: 1,
+    options: [
+      CONFIG,
+      {
+        name: "device",
+        summary: "With a code that is entered on any device, where the server has such codes",
+      },
+      { name: "no-browser", summary: "Print the address of the page, and open no browser" },
+    ],
+    details: [
+      "The source has `auth` with the grant authorization_code, or is an MCP server with `oauth`.",
+      "The tokens are stored in a file that only you can read, where `serve` and `call` find them.",
+    ],
+    examples: ["operations login calendar", "operations login calendar --device"],
+  },
+  {
+    name: "approvals",
+    summary: "Show the calls that wait for an approval, and decide about them",
+    usage: "[list | approve <id> | deny <id>]",
+    least: 0,
+    most: 2,
+    options: [
+      CONFIG,
+      {
+        name: "url",
+        value: "<url>",
+        summary: "The HTTP door of a hub, instead of the store of a configuration",
+      },
+      {
+        name: "token",
+        value: "<token>",
+        summary: "With --url: your token (default: the variable OPERATIONS_TOKEN)",
+      },
+      { name: "as", value: "<id>", summary: "Decide as an identity of `tokens` (default: your user name)" },
+      { name: "reason", value: "<text>", summary: "Why, for whoever asked" },
+      { name: "all", summary: "List those that were decided, used or expired too" },
+    ],
+    choices: ["list", "approve", "deny"],
+    details: ["Who can write to the store may decide; with --url, the hub says who may."],
+    examples: [
+      "operations approvals --url https://hub.example/api",
+      "operations approvals approve 6b1f4c6e-2f0a-4f3e-9d55-0c8a2f7b1f11 --reason 'checked the path'",
+    ],
+  },
+  {
     name: "search",
     summary: "Find operations in plain words",
     usage: "<words...>",
@@ -199,6 +253,18 @@ const ALL: readonly Command[] = [
     ],
     details: ["Prints the list of tools as JSON. With --json an object, which has the losses too."],
     examples: ["operations tools --target anthropic 'files.*' > tools.json"],
+  },
+  {
+    name: "types",
+    summary: "Print the types of the operations, for TypeScript",
+    usage: "[config]",
+    least: 0,
+    most: 1,
+    options: [CONFIG, AS, STRICT],
+    details: [
+      "For createClient<Operations>(url), callMap.typed<Operations>() and OperationRegistry<Operations>.",
+    ],
+    examples: ["operations types hub.yaml > hub.d.ts"],
   },
   {
     name: "servers",

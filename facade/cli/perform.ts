@@ -30,8 +30,11 @@ const PERFORMERS: Record<string, () => Promise<Performer>> = {
   describe: async () => (await import("./commands/describe.js")).describeCommand,
   call: async () => (await import("./commands/call.js")).callCommand,
   run: async () => (await import("./commands/run.js")).runCommand,
+  login: async () => (await import("./commands/login.js")).loginCommand,
+  approvals: async () => (await import("./commands/approvals.js")).approvalsCommand,
   search: async () => (await import("./commands/search.js")).searchCommand,
   servers: async () => (await import("./commands/servers.js")).serversCommand,
+  types: async () => (await import("./commands/types.js")).typesCommand,
   tools: async () => (await import("./commands/tools.js")).toolsCommand,
 };
 

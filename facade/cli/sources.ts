@@ -22,7 +22,7 @@ interface SourceReport {
 }
 
 export class Sources {
-  readonly registry = new OperationRegistry();
+  readonly registry: OperationRegistry;
   readonly #config: HubConfig;
   readonly #terminal: Terminal;
   readonly #servers = new MCPClientLoader();
@@ -31,6 +31,8 @@ export class Sources {
   #loaded: readonly Source[] = [];
 
   constructor(config: HubConfig, terminal: Terminal) {
+    this.registry = new OperationRegistry({ approvals: config.approvals() });
+    terminal.hide(config.secrets);
     this.#config = config;
     this.#terminal = terminal;
   }

@@ -65,12 +65,22 @@ export interface TraceSource {
   outgoing(): TraceContext | undefined;
   /** The request that is sent right now goes to this URL, which holds no secrets. */
   sendsTo(url: string): void;
+  /** It was decided about an approval: a part of the current work, if there is any. */
+  decided(about: DecisionNote): void;
   /** Sends a call to others, within a span. */
   send<T extends ResponseEnvelope>(to: Sent, send: () => Promise<T>): Promise<T>;
   /** Sends a subscription to others, within a span. It opens when the first event is requested. */
   sendStream<T extends ResponseEnvelope>(to: Sent, events: Stream<T>): Stream<T>;
   /** Works within a span, as a part of `trace`, or of the current work without it. */
   work<T>(name: string, trace: TraceContext | undefined, work: TracedWork<T>): Promise<T>;
+}
+
+/** A decision about an approval. */
+export interface DecisionNote {
+  readonly operationId: string;
+  readonly isGranted: boolean;
+  readonly approvalId?: string;
+  readonly decidedBy?: string;
 }
 
 /** What is known of a piece of work when it has ended. With `code`, it has failed. */
@@ -107,6 +117,12 @@ export function reportTarget(url: () => string | undefined): void {
   const source = sources.at(-1);
   const target = source === undefined ? undefined : url();
   if (target !== undefined) source?.sendsTo(target);
+}
+
+/** Notes a decision in the trace. `about` is called only if there is a trace source. */
+export function traceDecision(about: () => DecisionNote): void {
+  const source = sources.at(-1);
+  source?.decided(about());
 }
 
 /** Works within a span if there is a trace source. */

@@ -11,6 +11,7 @@ import { logger } from "../logging.js";
 import type { McpClient } from "../native-binding.js";
 import type { Connection } from "../registry/connection-state.js";
 import { adapterLimiter, type Limiter } from "../registry/limits.js";
+import { APPROVAL_KEY } from "../registry/metadata.js";
 import type { NativeWork } from "../registry/native-handler.js";
 import { Spills } from "../registry/spills.js";
 import { native, runtime } from "../runtime.js";
@@ -57,6 +58,8 @@ export interface CallOptions extends MCPRequestOptions {
   /** The time to the caller's deadline, in ms: no time limit is longer. */
   left?: number | undefined;
   resetTimeoutOnProgress?: boolean | undefined;
+  /** The approval that the caller names. */
+  approval?: string;
 }
 
 /** A request of the server, or of the OAuth flow. */
@@ -256,8 +259,9 @@ export class Client implements MCPClientWrapper {
 
   /** Calls a tool; `input` is JSON. With `spills`, the answer is what `SpilledAnswer` says. */
   call<T>(tool: string, input: string | undefined, options: CallOptions, spills?: Spills): Promise<T> {
-    const { timeout, left, resetTimeoutOnProgress, onProgress } = options;
-    const fields = outgoingTrace();
+    const { timeout, left, resetTimeoutOnProgress, onProgress, approval } = options;
+    const named = approval === undefined ? undefined : { [APPROVAL_KEY]: approval };
+    const fields = named === undefined ? outgoingTrace() : { ...outgoingTrace(), ...named };
     const trace = fields === undefined ? undefined : JSON.stringify(fields);
     const isPlain =
       timeout === undefined &&

@@ -1,4 +1,9 @@
-import { accessRules, type ImportedAccessControl } from "../imported-access.js";
+import {
+  accessRules,
+  type ImportedAccessControl,
+  type ImportedApproval,
+  importApproval,
+} from "../imported-access.js";
 import {
   aBoolean,
   aDuration,
@@ -197,6 +202,8 @@ export interface MCPClientConfig {
    * caller.
    */
   accessControl?: ImportedAccessControl;
+  /** Which tools need the approval of a person: a word for all of them, or a function of each operation. By default none. */
+  approval?: ImportedApproval;
   /** Limits for all tools of the server together. */
   limits?: CallLimits;
   /** When to stop calling the server because it fails. */
@@ -263,6 +270,7 @@ const FIELDS: Fields<MCPClientConfig> = {
   keepIds: aBoolean,
   maxTools: aSize,
   accessControl: accessRules,
+  approval: importApproval,
   limits: callLimits,
   breaker: circuitBreaker,
   reconnect: aBoolean,

@@ -13,25 +13,9 @@ import {
   refusal,
   required,
 } from "../interop/options.js";
+import type { MCPTokenStore } from "../interop/token-store.js";
 
-/**
- * Where tokens are kept between runs. What is kept is opaque JSON.
- *
- * @example
- * ```ts
- * let kept: unknown;
- * const store: MCPTokenStore = {
- *   load: () => kept,
- *   save: (tokens) => void (kept = tokens),
- *   clear: () => void (kept = undefined),
- * };
- * ```
- */
-export interface MCPTokenStore {
-  load(): unknown | Promise<unknown>;
-  save(tokens: unknown): void | Promise<void>;
-  clear(): void | Promise<void>;
-}
+export type { MCPTokenStore };
 
 /**
  * Credentials of a program without a user: a secret or a private key.

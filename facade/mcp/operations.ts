@@ -1,11 +1,11 @@
 import type { ResponseEnvelope, SpilledResult } from "../envelope.js";
 import { CallError, InfrastructureErrorCode, invalid } from "../errors.js";
-import { importedRules, UserRules } from "../imported-access.js";
+import { importedApproval, importedRules, UserRules } from "../imported-access.js";
 import type { Yielder } from "../interop/event-loop.js";
 import { jsonOf, messageOf } from "../interop/text.js";
 import { logger } from "../logging.js";
 import { addTraits } from "../registry/handler-traits.js";
-import { steering } from "../registry/metadata.js";
+import { approvalIn, steering } from "../registry/metadata.js";
 import { markAsSent } from "../registry/response-marks.js";
 import type { Spills } from "../registry/spills.js";
 import { ForeignSchemas } from "../schema/foreign-schemas.js";
@@ -14,7 +14,7 @@ import { Type } from "../type-builder.js";
 import { type OperationContext, type OperationHandler, type OperationSpec, OperationType } from "../types.js";
 import type { CallOptions, Client, SpilledAnswer } from "./client.js";
 import type { MCPProgress } from "./client-types.js";
-import { argumentsFor, originOf, restoreEnvelope } from "./origin.js";
+import { argumentsFor, isServedTool, originOf, restoreEnvelope } from "./origin.js";
 import { envelopeOfResult } from "./result.js";
 import {
   accessOf,
@@ -50,7 +50,7 @@ export type MCPOperation = OperationSpec & { handler: OperationHandler };
 export interface MCPToolProblem {
   /** The name of the tool, or its place in the list. */
   tool: string;
-  field: "name" | "inputSchema" | "outputSchema" | "accessControl" | "tools";
+  field: "name" | "inputSchema" | "outputSchema" | "accessControl" | "approval" | "tools";
   reason: string;
 }
 
@@ -97,7 +97,7 @@ export class ToolList {
     const imported = new Map<string, Imported>();
     const listProblems = [...problems];
     const changes: ToolChanges = { added: [], removed: [], changed: [] };
-    const { accessControl } = this.client.config;
+    const { accessControl, approval } = this.client.config;
     const view = (this.client.config.tools ?? {}) as MCPToolView;
     const ids = new Map<string, string>();
     const names: string[] = [];
@@ -150,6 +150,12 @@ export class ToolList {
         operation.accessControl = this.#rules.for(name, rules);
       } catch (error) {
         leaveOut({ tool: name, field: "accessControl", reason: messageOf(error) });
+        continue;
+      }
+      try {
+        Object.assign(operation, importedApproval(approval, operation));
+      } catch (error) {
+        leaveOut({ tool: name, field: "approval", reason: messageOf(error) });
         continue;
       }
       imported.set(name, { tool: name, operation, problems, text });
@@ -228,6 +234,7 @@ function importTool(
   const outputSchema =
     declared == null ? (Type.Unknown() as TypeBoxSchema) : schema("outputSchema", declared);
   for (const problem of problems) report(server, problem, "Unknown is used instead.");
+  const isServed = isServedTool(tool);
   const call = async (
     input: unknown,
     context: OperationContext | undefined,
@@ -235,7 +242,10 @@ function importTool(
   ): Promise<ResponseEnvelope> => {
     const given = origin === undefined ? input : argumentsFor(origin, input);
     const args = argumentsOf(server, tool.name, given);
-    const options = () => optionsOf(server, tool.name, context);
+    const options = () => ({
+      ...optionsOf(server, tool.name, context),
+      ...(isServed && approvalFor(context)),
+    });
     const { result, spill }: SpilledAnswer =
       spills === undefined
         ? { result: await client.callFor<unknown>(context ?? {}, tool.name, args, options) }
@@ -322,6 +332,12 @@ export function argumentsOf(server: string, tool: string, input: unknown): strin
       delivery: "none",
     });
   return jsonOf(input, refuse);
+}
+
+/** An approval that was not used here may be one of the server's. */
+function approvalFor(context: OperationContext = {}): Pick<CallOptions, "approval"> {
+  const approval = approvalIn(context);
+  return typeof approval === "string" ? { approval } : {};
 }
 
 /** What of an operation's context concerns the request. */

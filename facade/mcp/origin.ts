@@ -11,9 +11,14 @@ import { type AccessControl, type ErrorDefinition, OperationType } from "../type
 
 const OPERATION_KEY = "alkdev.operations/operation";
 const META_KEY = "alkdev.operations/meta";
-const ERROR_KEY = "alkdev.operations/error";
+export const ERROR_KEY = "alkdev.operations/error";
 /** The one argument that is the input itself, where that is no object. */
 const INPUT_KEY = "alkdev.operations/input";
+
+/** Whether a tool is an operation of a server like ours, whatever it says about it. */
+export function isServedTool({ _meta }: { _meta?: unknown }): boolean {
+  return isRecord(_meta) && isRecord(_meta[OPERATION_KEY]);
+}
 
 /** The operation behind a tool. */
 interface Origin {

@@ -1,8 +1,11 @@
 import type { MCPContentBlock, MCPResponseMeta, ResponseEnvelope } from "../envelope.js";
-import { type CallError, failed } from "../errors.js";
+import { CallError, failed } from "../errors.js";
 import { isRecord } from "../interop/options.js";
+import { APPROVAL_REQUIRED } from "../registry/approvals.js";
+import { APPROVAL_KEY } from "../registry/metadata.js";
 import type { MCPClientConfig } from "./config.js";
 import { mapMCPContentBlocks } from "./content-blocks.js";
+import { ERROR_KEY } from "./origin.js";
 
 /** The result of a tool, as servers send it. */
 interface ToolResult {
@@ -23,12 +26,23 @@ export function envelopeOfResult(
   const content = mapMCPContentBlocks(result.content);
   const isError = result.isError === true;
   const { structuredContent, _meta } = result;
+  const approval = isError ? approvalRequired(_meta) : undefined;
+  if (approval !== undefined) throw approval;
   const envelope = {
     data: structuredContent ?? textValue(content, isError, config) ?? content,
     meta: metaOf(isError, content, structuredContent as Record<string, unknown> | undefined, _meta),
   };
   if (isError && config.onToolError === "throw") throw toolError(server, tool, envelope, content);
   return envelope;
+}
+
+/** What a server of ours says of a call that needs an approval there. `crates/operations-mcp/src/client/result.rs` has the same. */
+function approvalRequired(meta: Record<string, unknown> | undefined): CallError | undefined {
+  const failure = meta?.[ERROR_KEY];
+  if (!isRecord(failure) || typeof meta?.[APPROVAL_KEY] !== "string") return undefined;
+  const { code, message, details } = failure;
+  if (code !== APPROVAL_REQUIRED || typeof message !== "string" || !isRecord(details)) return undefined;
+  return new CallError(code, message, details);
 }
 
 /** Written out four times: an object that others are spread into gets a hidden class of its own with every call, and

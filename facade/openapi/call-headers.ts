@@ -2,14 +2,18 @@
 
 import { type CallError, invalid } from "../errors.js";
 import { outgoingTrace } from "../interop/trace.js";
-import { steering } from "../registry/metadata.js";
+import { approvalIn, steering } from "../registry/metadata.js";
 import type { OperationContext } from "../types.js";
 
-/** The headers as a JSON object; `undefined` without any. */
-export function callHeaders(context: OperationContext | undefined): string | undefined {
+/** The headers as a JSON object; `undefined` without any. A server of ours gets the approval that was not used here. */
+export function callHeaders(context: OperationContext | undefined, isServed: boolean): string | undefined {
   const given: unknown = context === undefined ? undefined : steering(context, "headers");
   const trace = outgoingTrace();
-  if (given == null) return trace === undefined ? undefined : JSON.stringify(trace);
+  const approval = isServed && context !== undefined ? approvalHeader(context) : undefined;
+  if (given == null) {
+    const added = approval === undefined ? trace : { ...trace, approval };
+    return added === undefined ? undefined : JSON.stringify(added);
+  }
   if (typeof given !== "object") throw refusal(`context.metadata.headers is ${typeof given}`);
   const entries =
     Symbol.iterator in given ? [...(given as Iterable<[string, unknown]>)] : Object.entries(given);
@@ -21,10 +25,17 @@ export function callHeaders(context: OperationContext | undefined): string | und
     // A list is one header, as it would arrive.
     headers[name] = Array.isArray(value) ? value.map(String).join(", ") : String(value);
   }
-  if (trace === undefined) return JSON.stringify(headers);
   // A user who sends one himself knows better.
-  const isTraced = Object.keys(headers).some((name) => name.toLowerCase() === "traceparent");
-  return JSON.stringify(isTraced ? headers : { ...headers, ...trace });
+  const own = Object.keys(headers).map((name) => name.toLowerCase());
+  if (trace !== undefined && !own.includes("traceparent")) Object.assign(headers, trace);
+  if (approval !== undefined && !own.includes("approval")) headers["approval"] = approval;
+  return JSON.stringify(headers);
+}
+
+/** The ids of approvals are those of `newId`. */
+function approvalHeader(context: OperationContext): string | undefined {
+  const id = approvalIn(context);
+  return typeof id === "string" && /^[\w-]{1,64}$/.test(id) ? id : undefined;
 }
 
 function refusal(what: string): CallError {

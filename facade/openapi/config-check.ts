@@ -1,6 +1,6 @@
 // What an HTTP service can be configured with.
 
-import { accessRules } from "../imported-access.js";
+import { accessRules, importApproval } from "../imported-access.js";
 import { nearestName } from "../interop/nearest-name.js";
 import {
   aBoolean,
@@ -28,6 +28,7 @@ import {
 } from "../interop/options.js";
 import { quoted } from "../interop/text.js";
 import { AUTHORITIES, type Authorities, someCertificates } from "../interop/tls.js";
+import type { MCPTokenStore } from "../interop/token-store.js";
 import { logger } from "../logging.js";
 import { callLimits, circuitBreaker } from "../registry/limits.js";
 import { aSpill } from "../registry/spills.js";
@@ -58,12 +59,60 @@ const authFields = group<HTTPAuth>({
 
 const oauthFields = group<HTTPOAuth>({
   type: required(oneOf("oauth2")),
-  grant: required(oneOf("client_credentials")),
-  tokenUrl: required(baseUrl),
+  grant: required(oneOf("client_credentials", "refresh_token", "authorization_code", "token_exchange")),
+  tokenUrl: baseUrl,
+  authorizationUrl: baseUrl,
+  issuer: baseUrl,
   clientId: required(aString),
-  clientSecret: required(aSecret),
+  clientSecret: aSecret,
+  clientAuth: oneOf("basic", "post"),
+  privateKey: aSecret,
+  algorithm: oneOf("ES256", "ES384", "RS256", "RS384", "RS512"),
+  keyId: aString,
   scopes: must("a list of strings", (value) => isListOf(value, isString)),
+  audience: aString,
+  resource: aString,
+  refreshToken: aSecret,
+  tokenStore: must("an object with load, save and clear", (value) => {
+    const { load, save, clear } = Object(value);
+    return [load, save, clear].every(isFunction);
+  }),
+  redirectUrl: aString,
+  onAuthorize: aFunction,
 });
+
+function oauth(value: unknown, path: string): HTTPOAuth {
+  const checked = oauthFields(value, path) as HTTPOAuth;
+  const { grant, clientSecret, privateKey, refreshToken, tokenStore } = checked;
+  if (clientSecret !== undefined && privateKey !== undefined) {
+    throw refusal(path, "must have clientSecret or privateKey, not both");
+  }
+  if (grant === "client_credentials" && clientSecret === undefined && privateKey === undefined) {
+    throw refusal(path, "must have clientSecret or privateKey");
+  }
+  if (grant === "refresh_token" && refreshToken === undefined && tokenStore === undefined) {
+    throw refusal(path, "must have refreshToken or tokenStore");
+  }
+  if (grant === "token_exchange" && tokenStore !== undefined) {
+    throw refusal(`${path}.tokenStore`, "is not for token_exchange: each caller has a token of its own");
+  }
+  const isOfUser = grant === "refresh_token" || grant === "authorization_code";
+  // One for the document and its operations: a rotated refresh token is for all of them.
+  return isOfUser && tokenStore === undefined ? { ...checked, tokenStore: memoryStore() } : checked;
+}
+
+function memoryStore(): MCPTokenStore {
+  let kept: unknown;
+  return {
+    load: () => kept,
+    save: (tokens) => {
+      kept = tokens;
+    },
+    clear: () => {
+      kept = undefined;
+    },
+  };
+}
 
 const FIELDS: Fields<OpenAPIImportConfig> = {
   namespace: aName,
@@ -92,6 +141,7 @@ const FIELDS: Fields<OpenAPIImportConfig> = {
   tls: group<Authorities>(AUTHORITIES),
   ca: someCertificates,
   accessControl: accessRules,
+  approval: importApproval,
   limits: callLimits,
   breaker: circuitBreaker,
   output: oneOf("normalise", "normalize", "keep", "off", "strict"),
@@ -204,7 +254,7 @@ export function oauthOf(auth: CheckedConfig["auth"]): HTTPOAuth | undefined {
 }
 
 function auth(value: unknown, path: string): ReturnType<Check> {
-  if (Object(value).type === "oauth2") return oauthFields(value, path);
+  if (Object(value).type === "oauth2") return oauth(value, path);
   const checked = authFields(value, path) as HTTPAuth;
   warnIfMissing(checked, path);
   return checked;

@@ -1,6 +1,8 @@
 // What a user may say about an HTTP service.
 
+import type { ImportedApproval } from "../imported-access.js";
 import type { Authorities } from "../interop/tls.js";
+import type { MCPTokenStore } from "../interop/token-store.js";
 import type { OutputMode } from "../registry/entry.js";
 import type { CallLimits, CircuitBreaker } from "../registry/limits.js";
 import type { SpillOptions } from "../registry/spills.js";
@@ -69,6 +71,8 @@ export interface HTTPServiceConfig {
    * caller.
    */
   accessControl?: AccessControl | ((spec: OperationSpec) => AccessControl | undefined);
+  /** Which operations need the approval of a person: a word for all of them, or a function of each. By default none. */
+  approval?: ImportedApproval;
   /** Limits for all operations of the service together. */
   limits?: CallLimits;
   /** When to stop calling the service because it fails. */
@@ -139,8 +143,8 @@ export interface HTTPAuth {
 }
 
 /**
- * Credentials of this program at an authorization server (OAuth 2.0). The native client fetches a token when the first call needs
- * one, renews it before it expires, and once more when the service refuses it with 401. Not together with a `fetch`.
+ * Tokens of an authorization server (OAuth 2.0). The native client fetches a token when the first call needs one, renews it before it
+ * expires, and once more when the service refuses it with 401. Not together with a `fetch`.
  *
  * @example
  * ```ts
@@ -156,12 +160,47 @@ export interface HTTPAuth {
  */
 export interface HTTPOAuth {
   type: "oauth2";
-  grant: "client_credentials";
-  /** The token endpoint. `http` only on this machine. */
-  tokenUrl: string;
+  /** Whose token it is: the program's (`client_credentials`), that of a user who has logged in (`refresh_token`,
+   * `authorization_code`), or that of the caller, whose own token is traded for it (`token_exchange`, RFC 8693). */
+  grant: "client_credentials" | "refresh_token" | "authorization_code" | "token_exchange";
+  /** The token endpoint. `http` only on this machine. By default that of the issuer's metadata, or of the document, if its host is
+   * that of `baseUrl` or of the document, or in `hosts`. */
+  tokenUrl?: string;
+  /** The page for `authorization_code`, where no metadata names it. */
+  authorizationUrl?: string;
+  /** The authorization server whose metadata names the endpoints. */
+  issuer?: string;
   clientId: string;
-  clientSecret: string;
+  clientSecret?: string | undefined;
+  /** Where the secret goes: a header (`"basic"`) or the body (`"post"`). By default what the metadata says, else a header. */
+  clientAuth?: "basic" | "post";
+  /** Instead of a secret: a private key, as PKCS #8 in PEM (`private_key_jwt`). */
+  privateKey?: string | undefined;
+  /** The signature algorithm of the key (default `"ES256"`). */
+  algorithm?: "ES256" | "ES384" | "RS256" | "RS384" | "RS512";
+  /** The `kid` of the key. */
+  keyId?: string;
   scopes?: readonly string[];
+  /** Which API the token is for, where the authorization server wants to know (`audience`; `resource` of RFC 8707). */
+  audience?: string;
+  resource?: string;
+  /** What a token is asked for with while `tokenStore` is empty. */
+  refreshToken?: string | undefined;
+  /** Where tokens are kept between runs. `save` is awaited before a new token is used. Without one they live as long as the
+   * program. */
+  tokenStore?: MCPTokenStore;
+  /** Where the browser is sent after a login. By default a port of this machine. */
+  redirectUrl?: string;
+  /** Shows the page to the user, for `authorization_code`. Resolve with the address that the browser was sent to afterwards, if the
+   * program sees it; otherwise with nothing, and a port of this machine receives it. */
+  onAuthorize?(page: {
+    server: string;
+    url: string;
+    redirectUrl?: string;
+    /** What the user types there, if it is a login by a code for another device. */
+    userCode?: string;
+    // biome-ignore lint/suspicious/noConfusingVoidType: callbacks that return nothing are what most people write
+  }): string | void | Promise<string | void>;
 }
 
 /**

@@ -18,6 +18,7 @@ import {
   OperationType,
   type SubscriptionHandler,
 } from "../types.js";
+import { oauthOf } from "./config-check.js";
 import { callThroughFetch, replacedFetch, reportReplacedFetch } from "./custom-fetch.js";
 import { FetchSource } from "./fetch-source.js";
 import { NativeSource } from "./native-source.js";
@@ -46,6 +47,7 @@ export function createHandler(
   return addTraits(handler, {
     isImported: true,
     source: { source: "http", method: String(method), template: String(path), url: service.config.baseUrl },
+    tradesCallerTokens: oauthOf(service.config.auth)?.grant === "token_exchange",
     credentials: service.hasCredentials ? service : undefined,
     limiter: service.limiter,
     endsItself: true,
@@ -71,13 +73,13 @@ function calling(service: HttpService, index: number, isServed: boolean): Operat
     context: OperationContext | undefined,
     spills: Spills | undefined,
   ): Promise<ResponseEnvelope> => {
-    const envelope = await call(service, index, input, context, spills);
+    const envelope = await call(service, index, input, context, spills, isServed);
     return isServed ? withBytes(envelope) : envelope;
   };
   const { spills } = service;
   const handler = isServed
     ? (input: unknown, context?: OperationContext) => work(input, context, spills)
-    : (input: unknown, context?: OperationContext) => call(service, index, input, context, spills);
+    : (input: unknown, context?: OperationContext) => call(service, index, input, context, spills, false);
   return addTraits(handler, { spilling: { own: spills, call: work } });
 }
 
@@ -90,7 +92,7 @@ function withBytes(envelope: ResponseEnvelope): ResponseEnvelope {
 function streaming(service: HttpService, index: number, isServed: boolean): SubscriptionHandler {
   const handler = (input: unknown, context?: OperationContext) =>
     new EventStream(
-      () => openStream(service, index, input, context),
+      () => openStream(service, index, input, context, isServed),
       context?.signal,
       isServed ? withBytes : undefined,
     );
@@ -105,10 +107,11 @@ async function call(
   input: unknown,
   context: OperationContext | undefined,
   spills: Spills | undefined,
+  isServed: boolean,
 ): Promise<ResponseEnvelope> {
   const signal = context?.signal;
   if (signal?.aborted === true) throw abortedBefore();
-  const encoding = service.encode(index, input, context);
+  const encoding = service.encode(index, input, context, isServed);
   const outgoing = encoding instanceof Promise ? await unlessAborted(encoding, signal) : encoding;
   reportTargetOf(service, index, outgoing);
   const fetch = replacedFetch(service.config);
@@ -140,8 +143,9 @@ function openStream(
   index: number,
   input: unknown,
   context: OperationContext | undefined,
+  isServed: boolean,
 ): NativeSource | FetchSource {
-  const outgoing = service.encode(index, input, context);
+  const outgoing = service.encode(index, input, context, isServed);
   if (outgoing instanceof Promise) outgoing.then((sent) => reportTargetOf(service, index, sent), ignored);
   else reportTargetOf(service, index, outgoing);
   const fetch = replacedFetch(service.config);

@@ -1,7 +1,7 @@
 // From a document to operations.
 
 import { CallError, invalid } from "../errors.js";
-import { importedRules } from "../imported-access.js";
+import { importedApproval, importedRules } from "../imported-access.js";
 import { refusal } from "../interop/options.js";
 import { jsonOf, kindOf } from "../interop/text.js";
 import { logger } from "../logging.js";
@@ -16,6 +16,7 @@ import { choicesFor } from "./choices.js";
 import type { ConfigFor, OpenAPIImportConfig } from "./config.js";
 import { type CheckedConfig, checkedConfig } from "./config-check.js";
 import { createHandler } from "./handler.js";
+import { securityOf } from "./security.js";
 import { HttpService } from "./service.js";
 import type {
   OpenAPIImportedOperation,
@@ -61,8 +62,8 @@ export function FromOpenAPI<TNamespace extends string = string>(
  * ```
  */
 export function inspectOpenAPI(spec: OpenAPISpec | string, config: OpenAPIImportConfig): OpenAPIInspection {
-  const { operations, report } = importSpec(spec, config);
-  return { operations, report };
+  const { operations, report, security } = importSpec(spec, config);
+  return { operations, report, security };
 }
 
 export function importSpec(spec: OpenAPISpec | string, config: OpenAPIImportConfig): ImportedService {
@@ -97,7 +98,7 @@ export function importDocument(
   const operations = heads.map((head, index) => operationOf(head, index, imported, service, config));
   const report = JSON.parse(imported.report()) as OpenAPIReportEntry[];
   logProblems(report, service.name);
-  return { operations, report, service };
+  return { operations, report, security: securityOf(operations, config), service };
 }
 
 /** An operation as the native side describes it: a spec without schemas and access rules. */
@@ -137,7 +138,7 @@ function operationOf(
   const given = typeof rules === "function" ? rules(operation) : rules;
   // A copy for each: the rules of an operation can be changed until `register` freezes them.
   if (given !== undefined) operation.accessControl = importedRules(given, operation);
-  return operation;
+  return Object.assign(operation, importedApproval(config.approval, operation));
 }
 
 /** A schema of one operation; errors name the operation. */

@@ -1,5 +1,6 @@
 // The requests of one import, for whatever sends them.
 
+import type { Inbox } from "../interop/inbox.js";
 import { numbers, PendingWork } from "../interop/pending-work.js";
 import { tlsTexts } from "../interop/tls.js";
 import type { HttpService as NativeService, OpenApiImport } from "../native-binding.js";
@@ -7,10 +8,12 @@ import { adapterLimiter, type Limiter } from "../registry/limits.js";
 import { Spills } from "../registry/spills.js";
 import { native, runtime } from "../runtime.js";
 import type { OperationContext } from "../types.js";
+import type { HTTPOAuth } from "./config.js";
 import { type CheckedConfig, oauthOf } from "./config-check.js";
 import { type BodyPlan, type EncodedInput, encodeInput } from "./encode-input.js";
 import type { FetchDriver } from "./fetch-driver.js";
 import { credentials, outgoing } from "./outgoing.js";
+import { tokenQuestions } from "./token-questions.js";
 
 /** Calls and streams of all imports: one mailbox, so that one wake-up hands out whatever has ended. */
 export const pending = new PendingWork<number>(numbers());
@@ -22,13 +25,24 @@ export class HttpService {
   /** Where large bodies go. */
   readonly spills: Spills | undefined;
   readonly limiter: Limiter | undefined;
+  /** Where native code asks for what only the program has. */
+  readonly #questions: Inbox | undefined;
   readonly #plans: (BodyPlan | null)[] = [];
 
   constructor(imported: OpenApiImport | undefined, config: CheckedConfig, documentUrl?: string) {
     this.config = config;
     this.spills = Spills.of(config.spill);
     this.limiter = adapterLimiter(this.name, config);
-    this.native = new native.HttpService(runtime, pending.mailbox, settings(config), imported, documentUrl);
+    const oauth = oauthOf(config.auth);
+    this.#questions = oauth && tokenQuestions(oauth, () => this.native);
+    this.native = new native.HttpService(
+      runtime,
+      pending.mailbox,
+      settings(config, imported !== undefined),
+      imported,
+      documentUrl,
+      this.#questions?.mailbox,
+    );
   }
 
   /** What messages call it. */
@@ -51,10 +65,25 @@ export class HttpService {
     for (const driver of this.drivers) driver.cancel();
   }
 
+  /** Asks the user to log in, by a code for another device if `isDevice`, and stores the tokens. */
+  login(isDevice: boolean, signal?: AbortSignal): Promise<void> {
+    return pending.run({
+      owner: this,
+      signal,
+      start: (id) => this.native.login(id, isDevice),
+      cancel: (id) => this.native.cancel(id),
+    });
+  }
+
   /** What a call sends, encoded. */
-  encode(index: number, input: unknown, context: OperationContext | undefined): Soon<OutgoingCall> {
+  encode(
+    index: number,
+    input: unknown,
+    context: OperationContext | undefined,
+    isServed: boolean,
+  ): Soon<OutgoingCall> {
     this.#plans[index] ??= planOf(this.native.bodyOf(index));
-    const headers = outgoing(this.config, context);
+    const headers = outgoing(this.config, context, isServed);
     const encoded = encodeInput(input, this.#plans[index] ?? undefined);
     if (headers instanceof Promise || encoded instanceof Promise) return both(encoded, headers);
     return { ...encoded, headers };
@@ -80,7 +109,7 @@ function planOf(text: string | null): BodyPlan {
 }
 
 /** A configuration for the native side. */
-function settings(config: CheckedConfig): string {
+function settings(config: CheckedConfig, hasDocument: boolean): string {
   const {
     namespace = "served",
     baseUrl,
@@ -102,11 +131,19 @@ function settings(config: CheckedConfig): string {
     // Functions are called for each call.
     headers: typeof headers === "function" ? undefined : headers,
     auth: typeof auth === "function" ? undefined : (credentials(auth) ?? undefined),
-    oauth: oauthOf(auth),
+    oauth: tokenSettings(oauthOf(auth), hasDocument),
     timeout,
     maxResponseBytes,
     retry: typeof retry === "number" ? { retries: retry } : retry,
     sse,
     ca: [tlsTexts(tls, "config.tls.")?.ca ?? ca ?? []].flat(),
   });
+}
+
+function tokenSettings(oauth: HTTPOAuth | undefined, hasDocument: boolean): object | undefined {
+  if (oauth === undefined) return undefined;
+  const { type: _, tokenStore, onAuthorize: __, ...plain } = oauth;
+  // The document itself has to be there first.
+  const isLocated = hasDocument || plain.tokenUrl !== undefined || plain.issuer !== undefined;
+  return isLocated ? { ...plain, hasStore: tokenStore !== undefined } : undefined;
 }

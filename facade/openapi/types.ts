@@ -137,6 +137,35 @@ export interface OpenAPIInspection {
   operations: OpenAPIImportedOperation[];
   /** One entry for each operation of the document, including skipped ones. */
   report: OpenAPIReportEntry[];
+  /** The credentials that imported operations ask for. */
+  security: OpenAPISecurity[];
+}
+
+/**
+ * Credentials that operations of a document ask for: one of its security schemes.
+ *
+ * @example
+ * ```ts
+ * const { security } = inspectOpenAPI(document, { namespace: "pets" });
+ * const missing: OpenAPISecurity[] = security.filter(({ isAnswered }) => !isAnswered);
+ * ```
+ */
+export interface OpenAPISecurity {
+  /** The name of the scheme. */
+  scheme: string;
+  /** `apiKey`, `http`, `oauth2`, `openIdConnect`, `mutualTLS` or `basic` (Swagger 2.0). */
+  type: string;
+  /** Of an `apiKey`: where it goes, and under which name. */
+  in?: string;
+  name?: string;
+  /** Of `http`: the scheme of the `Authorization` header. */
+  httpScheme?: string;
+  /** The scopes that operations ask for. */
+  scopes: string[];
+  /** How many operations ask for it. */
+  operations: number;
+  /** Whether the configuration has such credentials. Those of a function are not looked at. */
+  isAnswered: boolean;
 }
 
 /**

@@ -56,5 +56,7 @@ export const OWN = {
   DURATION: "operations.call.duration",
   /** Of a program in code mode: `id`, `status`, `calls`. */
   RUN: "operations.run.",
+  /** Of a decision about an approval: the name of its event or span, and what its attributes begin with. */
+  APPROVAL: "operations.approval",
   SYSTEM: "alkdev.operations",
 } as const;

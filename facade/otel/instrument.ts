@@ -27,6 +27,7 @@ import { aBoolean, anObject, checkedOptions, type Fields, group } from "../inter
 import { messageOf } from "../interop/text.js";
 import {
   addTraceSource,
+  type DecisionNote,
   type Sent,
   type Stream,
   type TraceContext,
@@ -157,6 +158,19 @@ class Instruments implements Observer, TraceSource {
   sendsTo(url: string): void {
     const span = current().getValue(REQUEST_SPAN) as Span | undefined;
     span?.setAttribute(ATTR.URL_FULL, url);
+  }
+
+  decided({ operationId, isGranted, approvalId, decidedBy }: DecisionNote): void {
+    const attributes = {
+      [OWN.ID]: operationId,
+      [`${OWN.APPROVAL}.granted`]: isGranted,
+      ...(approvalId !== undefined && { [`${OWN.APPROVAL}.id`]: approvalId }),
+      ...(decidedBy !== undefined && { [`${OWN.APPROVAL}.by`]: decidedBy }),
+    };
+    const context = current();
+    const span = traces.getSpan(context);
+    if (span !== undefined) span.addEvent(OWN.APPROVAL, attributes);
+    else this.#tracer.startSpan(OWN.APPROVAL, { attributes }, context).end();
   }
 
   readonly middleware: Middleware = async (call, next) => {

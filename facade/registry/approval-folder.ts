@@ -8,11 +8,12 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  statSync,
   unlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { failed } from "../errors.js";
+import { type CallError, failed } from "../errors.js";
 import { messageOf } from "../interop/text.js";
 import { logger } from "../logging.js";
 import type { ApprovalStore, StoredApproval } from "./approval-types.js";
@@ -20,6 +21,8 @@ import type { ApprovalStore, StoredApproval } from "./approval-types.js";
 const log = logger("registry");
 
 const ID = /^[\w-]{1,64}$/;
+/** The files of this store: others may lie there too. */
+const OWN = /^([\da-f-]{36})\.(request|decision|used|new)$/;
 
 export class FolderApprovals implements ApprovalStore {
   readonly #folder: string;
@@ -57,18 +60,43 @@ export class FolderApprovals implements ApprovalStore {
   }
 
   ids(): string[] {
-    return readdirSync(this.#folder).flatMap((name) => /^([\w-]+)\.(?:request|used)$/.exec(name)?.[1] ?? []);
+    return this.#files().flatMap(([id, part]) => (part === "request" || part === "used" ? id : []));
   }
 
-  /** Removes what is over. */
+  /** Removes what is over: used requests, expired ones, and parts that a killed process has left. */
   #removeOld(): void {
-    for (const id of this.ids()) {
-      const kind = this.#content(id, "request") === undefined ? "used" : "request";
-      const keepUntil = Number.parseInt(this.#content(id, kind) ?? "", 10);
-      if (!(keepUntil < Date.now())) continue;
+    for (const [id, part] of this.#files()) {
+      if (!this.#isOver(id, part)) continue;
       // First the request: without it, nothing can be decided or used.
-      for (const part of [kind, "decision"]) this.#try(() => unlinkSync(this.#path(id, part)), ["ENOENT"]);
+      for (const each of ["request", part]) this.#try(() => unlinkSync(this.#path(id, each)), ["ENOENT"]);
     }
+  }
+
+  #isOver(id: string, part: string): boolean {
+    if (part === "new") return this.#isLeft(`${id}.new`);
+    const open = this.#content(id, "request");
+    return open === undefined || Number.parseInt(open, 10) < Date.now();
+  }
+
+  /** Whether a file has been incomplete for longer than writing it takes. */
+  #isLeft(name: string): boolean {
+    let since = Date.now();
+    this.#try(() => {
+      since = statSync(join(this.#folder, name)).mtimeMs;
+    }, ["ENOENT"]);
+    return since < Date.now() - 600_000;
+  }
+
+  /** The id and the part of each file. */
+  #files(): [id: string, part: string][] {
+    let names: string[] = [];
+    this.#try(() => {
+      names = readdirSync(this.#folder);
+    }, []);
+    return names.flatMap((name) => {
+      const [, id = "", part = ""] = OWN.exec(name) ?? [];
+      return id === "" ? [] : [[id, part]];
+    });
   }
 
   #path(id: string, part: string): string {
@@ -103,9 +131,13 @@ export class FolderApprovals implements ApprovalStore {
       return true;
     } catch (error) {
       if (expected.includes((error as NodeJS.ErrnoException).code ?? "")) return false;
-      // The message has a path, and this error goes to callers.
-      log.error(`The folder of approvals cannot be used: ${messageOf(error)}`);
-      throw failed("Approvals cannot be read or stored now", { reason: "approval-store", delivery: "none" });
+      throw storeFailed("folder", error);
     }
   }
+}
+
+/** The error for callers. What has failed may name a path or an address, and is for the log. */
+export function storeFailed(store: string, error: unknown): CallError {
+  log.error(`The ${store} of approvals cannot be used: ${messageOf(error)}`);
+  return failed("Approvals cannot be read or stored now", { reason: "approval-store", delivery: "none" });
 }

@@ -1,6 +1,7 @@
 // Approvals, as programs see them.
 
 import type { CallerIdentity, Identity, OperationSpec } from "../types.js";
+import type { ApprovalRedis } from "./approval-redis.js";
 
 /**
  * Where a request for an approval stands. `"used"`: the call was made. `"expired"`: it was not made in time.
@@ -152,11 +153,12 @@ export interface ApprovalOptions {
   decide?(call: ApprovalCall): ApprovalVerdict | Promise<ApprovalVerdict>;
   /**
    * Who may decide through a door. By default those with the scope `approvals:decide`, except about their own
-   * requests. Code of this program may always.
+   * requests. Code of this program may always. Without this function, an MCP client that can be asked decides about its own
+   * calls; with it, only a client is asked whose caller may decide.
    */
   may?(identity: Identity | undefined, approval: Approval): boolean | Promise<boolean>;
-  /** `"memory"` (the default), a folder that several processes may share, or a store of your own. */
-  store?: "memory" | { folder: string } | ApprovalStore;
+  /** `"memory"` (the default), a folder or a Redis that several processes may share, or a store of your own. */
+  store?: "memory" | { folder: string } | { redis: ApprovalRedis } | ApprovalStore;
   /** How long a request can be decided and used, in milliseconds. 24 hours by default. */
   expires?: number;
 }

@@ -1,6 +1,7 @@
 // Requests for approvals, their decisions and their one use.
 
 import { CallError, failed, InfrastructureErrorCode, invalid } from "../errors.js";
+import { onAbort } from "../interop/abort.js";
 import { later, newId } from "../interop/host.js";
 import { type Listener, NamedListeners } from "../interop/listeners.js";
 import {
@@ -9,6 +10,7 @@ import {
   aFunction,
   aName,
   anObject,
+  type Fields,
   group,
   isFunction,
   refusal,
@@ -17,6 +19,7 @@ import { messageOf, nameOf } from "../interop/text.js";
 import { logger } from "../logging.js";
 import type { Identity } from "../types.js";
 import { FolderApprovals } from "./approval-folder.js";
+import { aRedis, RedisApprovals } from "./approval-redis.js";
 import type {
   Approval,
   ApprovalDecision,
@@ -32,29 +35,39 @@ const log = logger("registry");
 
 /** In ms. */
 const DAY = 24 * 60 * 60 * 1000;
-/** Requests that a store of ours holds. Together with the size of each, that is what callers can make it store. */
+/** Requests that a store of ours holds. Together with the size of each, that is what callers can make it store. A caller may
+ * ask while it has no more requests than are left, so one alone gets half, and something is left for others. */
 const MAX_REQUESTS = 1_000;
 const MAX_INPUT = 256 * 1024;
 const LONGEST_TIMER = 2 ** 31 - 1;
 /** How long a request is stored after it has expired, in ms. */
 const KEEP = 60 * 60 * 1000;
 
+/** How often a decision of another process is looked for while a call waits for it, in ms. */
+const LOOK_EVERY = 500;
+
 export const APPROVAL_REQUIRED = "APPROVAL_REQUIRED";
 
-export const approvalOptions = group<ApprovalOptions>({
-  decide: aFunction,
-  may: aFunction,
+export type StoredApprovals = Pick<ApprovalOptions, "store" | "expires">;
+
+const STORED: Fields<StoredApprovals> = {
   store: (value, path) => {
     if (value === "memory") return value;
-    const store = anObject(value, path) as Partial<ApprovalStore> & { folder?: unknown };
+    const store = anObject(value, path) as Partial<ApprovalStore> & { folder?: unknown; redis?: unknown };
     if (store.folder !== undefined) aName(store.folder, `${path}.folder`);
+    else if (store.redis !== undefined) return { redis: aRedis(store.redis, `${path}.redis`) };
     else if (!STEPS.every((step) => isFunction(store[step]))) {
-      throw refusal(path, `must be "memory", { folder } or an object with ${STEPS.join(", ")}`);
+      throw refusal(path, `must be "memory", { folder }, { redis } or an object with ${STEPS.join(", ")}`);
     }
     return value;
   },
   expires: aDuration,
-});
+};
+
+/** What a configuration file may say. */
+export const storedApprovals = group<StoredApprovals>(STORED);
+
+export const approvalOptions = group<ApprovalOptions>({ ...STORED, decide: aFunction, may: aFunction });
 
 const STEPS = ["add", "decide", "use", "read", "ids"] as const;
 
@@ -92,15 +105,19 @@ interface Decided {
  * }
  * ```
  */
-export type Approvals = Omit<ApprovalRequests, "request" | "named" | "use">;
+export type Approvals = Omit<ApprovalRequests, "request" | "named" | "use" | "mayAnswer" | "whenDecided">;
 
 export class ApprovalRequests {
   readonly #store: ApprovalStore;
+  /** Whether the store is one of ours. */
+  readonly #isBounded: boolean;
   readonly #expires: number;
   readonly #may: ApprovalOptions["may"];
   readonly #listeners = new NamedListeners<ApprovalEvent, Approval>("requested", "decided", "expired");
   /** The request that waits for a call: asking again makes no other. */
   readonly #pending = new Map<string, string>();
+  /** Who has made the requests of this process that are stored and were not used, by their ids. */
+  readonly #callers = new Map<string, { caller: string; keepUntil: number }>();
   readonly #onDecided: (approval: Approval) => void;
 
   /** @internal */
@@ -110,7 +127,9 @@ export class ApprovalRequests {
   ) {
     if (store === "memory") this.#store = new MemoryApprovals(MAX_REQUESTS);
     else if ("folder" in store) this.#store = new FolderApprovals(store.folder, MAX_REQUESTS);
+    else if ("redis" in store) this.#store = new RedisApprovals(store.redis, MAX_REQUESTS);
     else this.#store = store;
+    this.#isBounded = this.#store !== store;
     this.#expires = expires;
     this.#may = may;
     this.#onDecided = onDecided;
@@ -124,11 +143,8 @@ export class ApprovalRequests {
 
   /** The approvals that a filter allows, oldest first. */
   async list(filter: ApprovalFilter = {}): Promise<Approval[]> {
-    const found: Approval[] = [];
-    for (const id of await this.#store.ids()) {
-      const approval = await this.get(id);
-      if (approval !== undefined && matches(approval, filter)) found.push(approval);
-    }
+    const all = await Promise.all([...(await this.#store.ids())].map((id) => this.get(id)));
+    const found = all.filter((each) => each !== undefined && matches(each, filter)) as Approval[];
     return found.sort((a, b) => a.requestedAt - b.requestedAt);
   }
 
@@ -170,6 +186,41 @@ export class ApprovalRequests {
     return !isOwn && identity?.scopes.includes("approvals:decide") === true;
   }
 
+  /** Whether the client of a call may decide about its own request when it is asked directly: unless `may` says otherwise.
+   * @internal */
+  async mayAnswer(identity: Identity | undefined, approval: Approval): Promise<boolean> {
+    return this.#may === undefined || this.mayDecide(identity, approval);
+  }
+
+  /** Resolves when a request is decided, in whatever process; when the signal is aborted; or at a time. @internal */
+  whenDecided(
+    id: string,
+    signal: AbortSignal | undefined,
+    until: number,
+  ): { decided: Promise<void>; stop(): void } {
+    const ends: (() => void)[] = [];
+    let isOver = false;
+    const decided = new Promise<void>((resolve) => {
+      const look = () =>
+        later(async () => {
+          if (isOver) return;
+          const approval = await this.get(id).catch(() => undefined);
+          if (approval?.status !== "pending" || Date.now() >= until) resolve();
+          else look();
+        }, LOOK_EVERY);
+      look();
+      ends.push(
+        onAbort(signal, resolve),
+        this.on("decided", (approval) => void (approval.id === id && resolve())),
+      );
+    });
+    const stop = () => {
+      isOver = true;
+      for (const end of ends) end();
+    };
+    return { decided, stop };
+  }
+
   /** The request for a call: the one that waits, or a new one. @internal */
   async request(binding: Binding): Promise<Approval> {
     const { operationId, identity, input } = binding;
@@ -184,15 +235,12 @@ export class ApprovalRequests {
     const expires = requestedAt + this.#expires;
     const id = newId();
     const request: Request = { operationId, input, identity, requestedAt, expires };
+    const caller = JSON.stringify(identity?.id ?? null);
     const text = JSON.stringify(request);
-    if (!(await this.#store.add(id, text, expires + KEEP))) {
+    if (!this.#mayAsk(caller) || !(await this.#add(id, text, caller, expires + KEEP))) {
       throw failed(
         `Operation ${operationId} needs an approval, and too many requests for approvals wait already`,
-        {
-          operationId,
-          reason: "too-many-approvals",
-          delivery: "none",
-        },
+        { operationId, reason: "overloaded", delivery: "none" },
       );
     }
     this.#pending.set(key, id);
@@ -200,6 +248,27 @@ export class ApprovalRequests {
     const approval = approvalOf(id, { request: text, isUsed: false });
     this.#listeners.notify("requested", approval);
     return approval;
+  }
+
+  #mayAsk(caller: string): boolean {
+    if (!this.#isBounded) return true;
+    let own = 0;
+    for (const [id, each] of this.#callers) {
+      if (each.keepUntil < Date.now()) this.#callers.delete(id);
+      else if (each.caller === caller) own += 1;
+    }
+    return own < MAX_REQUESTS - this.#callers.size;
+  }
+
+  async #add(id: string, text: string, caller: string, keepUntil: number): Promise<boolean> {
+    let isAdded = false;
+    if (this.#isBounded) this.#callers.set(id, { caller, keepUntil });
+    try {
+      isAdded = await this.#store.add(id, text, keepUntil);
+    } finally {
+      if (!isAdded) this.#callers.delete(id);
+    }
+    return isAdded;
   }
 
   #expire(id: string, key: string, expires: number): void {
@@ -225,9 +294,10 @@ export class ApprovalRequests {
 
   /** Uses an approval up. Whether it was there to be used. @internal */
   async use(approval: Approval): Promise<boolean> {
-    return (
-      approval.status === "approved" && Date.now() < approval.expires && (await this.#store.use(approval.id))
-    );
+    const isUsed =
+      approval.status === "approved" && Date.now() < approval.expires && (await this.#store.use(approval.id));
+    if (isUsed) this.#callers.delete(approval.id);
+    return isUsed;
   }
 }
 

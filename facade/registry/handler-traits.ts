@@ -35,6 +35,8 @@ export interface HandlerTraits {
   readonly connection?: Connection | undefined;
   /** The source whose credentials it uses. */
   readonly credentials?: { readonly name: string } | undefined;
+  /** It trades the tokens of callers for those of its service. */
+  readonly tradesCallerTokens?: boolean;
   /** Who has chosen the id of its operation, if that was not the program: such an id takes no other's place. */
   readonly idChosenBy?: { readonly source: object; readonly name: string };
   /** The limits of its source. */

@@ -19,6 +19,43 @@ export function steering({ metadata }: OperationContext, name: string): unknown 
   return allowedMembers.get(metadata)?.has(name) === false ? undefined : optionOf(metadata, name);
 }
 
+/** The member of `metadata` that carries the id of an approval (`crates/operations-core/src/registry/handler.rs`). */
+export const APPROVAL_KEY = "operations/approval";
+
+/** The approval that a caller names. */
+export function approvalIn({ approval, metadata }: OperationContext): unknown {
+  if (approval !== undefined) return approval;
+  return typeof metadata === "object" && metadata !== null ? optionOf(metadata, APPROVAL_KEY) : undefined;
+}
+
+/** The metadata for a peer: an approval that was not used here may be one of there. */
+export function metadataWithApproval({ approval, metadata }: OperationContext): OperationContext["metadata"] {
+  if (typeof approval !== "string") return metadata;
+  return restrictedAs(metadata, { ...metadata, [APPROVAL_KEY]: approval });
+}
+
+/** A copy of metadata, which steers no more than it did. */
+function restrictedAs<T extends object>(metadata: object | undefined, copy: T): T {
+  const allowed = metadata && allowedMembers.get(metadata);
+  if (allowed !== undefined) restrictMetadata(copy, allowed);
+  return copy;
+}
+
+/** A copy of a context whose approval is used up: what the handler calls asks for itself. */
+export function withoutApproval(context: OperationContext): OperationContext {
+  const copy: OperationContext = Object.create(
+    Object.getPrototypeOf(context),
+    Object.getOwnPropertyDescriptors(context),
+  );
+  delete copy.approval;
+  const { metadata } = context;
+  if (typeof metadata !== "object" || metadata === null || !Object.hasOwn(metadata, APPROVAL_KEY))
+    return copy;
+  const { [APPROVAL_KEY]: _, ...rest } = metadata;
+  copy.metadata = restrictedAs(metadata, rest);
+  return copy;
+}
+
 /** What the package reads in it. */
 const KEYS = ["headers", "lastEventId", "resetTimeoutOnProgress", "timeout"];
 /** Keys that were found to be none of these, and no slip either. */

@@ -153,6 +153,8 @@ export class NativeMirror {
 
   /** Takes an operation over, as it is now. */
   set(entry: Entry): void {
+    // An internal one is called for callers, too.
+    if (traitsOf(entry.handler).tradesCallerTokens === true) this.native.wantCallerTokens();
     // Internal operations do not exist for calls from outside.
     if (entry.isInternal) {
       this.remove(entry.id);

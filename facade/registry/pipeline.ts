@@ -22,6 +22,7 @@ import { hasSubscribers } from "./call-diagnostics.js";
 import { assertInTime, isAhead, withinDeadline } from "./deadline.js";
 import type { Entry, RegistryMode } from "./entry.js";
 import { traitsOf } from "./handler-traits.js";
+import { withoutApproval } from "./metadata.js";
 import { asMiddlewareCall, assertEnvelope, passThrough } from "./middleware.js";
 import { notCallable } from "./not-callable.js";
 import { CallTimer, NO_OBSERVERS, type Observers } from "./observers.js";
@@ -276,10 +277,11 @@ export class Pipeline {
   #approve<T>(call: Call, entry: Entry, input: unknown, run: Run<T>): T | Promise<Awaited<T>> {
     if (!entry.isGated) return run(call, entry, input);
     const { rules } = entry;
-    return this.#approvals.pass(call, entry).then((recheck) => {
+    return this.#approvals.pass(call, entry).then(({ recheck, approvalId }) => {
       assertNotEnded(call, true);
       if (this.#entries.get(call.id) !== entry || entry.rules !== rules) throw changedMeanwhile(call.id);
-      return run(call, entry, input, recheck);
+      const given = approvalId === undefined ? call : call.with(call.input, withoutApproval(call.context));
+      return run(given, entry, input, recheck);
     }) as Promise<Awaited<T>>;
   }
 

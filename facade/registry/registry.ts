@@ -4,6 +4,7 @@ import { checkedRules } from "../imported-access.js";
 import { aFunction, aName, oneOf } from "../interop/options.js";
 import { type IdPattern, patternOf } from "../interop/pattern.js";
 import { nameOf } from "../interop/text.js";
+import { traceDecision } from "../interop/trace.js";
 import { logger } from "../logging.js";
 import type {
   CallId,
@@ -46,6 +47,7 @@ import { type Observer, Observers } from "./observers.js";
 import { beginTrackingOrigin } from "./origin.js";
 import { answerOf } from "./output.js";
 import { Pipeline } from "./pipeline.js";
+import { type Protection, warnAboutUnused } from "./protections.js";
 import {
   adapted,
   type RegisteredOperation,
@@ -86,6 +88,8 @@ export class OperationRegistry<TOperations = any> {
   readonly #limiter: Limiter | undefined;
   /** Calls that need a person. */
   readonly approvals: Approvals;
+  /** Decides which calls these are. @internal */
+  readonly gate: ApprovalGate;
   /** Whether every call is decided by a function of the application. */
   readonly #hasDecide: boolean;
   #revision = 0;
@@ -110,8 +114,9 @@ export class OperationRegistry<TOperations = any> {
       this.#decidedByPerson(approval),
     );
     this.approvals = approvals;
+    this.gate = new ApprovalGate(approvals, decide, () => this.#pipeline.observers);
     this.#pipeline = new Pipeline(this.#entries, {
-      approvals: new ApprovalGate(approvals, decide, () => this.#pipeline.observers),
+      approvals: this.gate,
       customAuth: { ...checked.customAuth },
       trustDirectCalls,
       output: this.#output,
@@ -235,7 +240,8 @@ export class OperationRegistry<TOperations = any> {
    */
   protect(pattern: string, rules: AccessControl): () => void {
     const expression = patternOf(aName(pattern, "protect: pattern") as string);
-    const protection: Protection = { expression, rules: frozenRules(checkedRules(rules, "protect: rules")) };
+    const frozen = frozenRules(checkedRules(rules, "protect: rules"));
+    const protection: Protection = { pattern, expression, rules: frozen };
     this.#protections.add(protection);
     const covered = this.#applyProtections(expression);
     // No warning: what it covers may be registered later.
@@ -268,6 +274,7 @@ export class OperationRegistry<TOperations = any> {
   #decidedByPerson(approval: Approval): void {
     const { observers } = this.#pipeline;
     if (observers?.isAuditing === true) observers.decided(personReport(approval));
+    traceDecision(() => personReport(approval));
   }
 
   #notifyRegistered({ id, spec }: Entry, isNew: boolean): void {
@@ -483,10 +490,16 @@ export class OperationRegistry<TOperations = any> {
 
   /** The registry on the native side, for servers. @internal */
   nativeMirror(): NativeMirror {
+    this.warnAboutUnusedProtections();
     // What the native side does by itself is imported.
     const output = this.#output === "strict-own" ? "normalise" : this.#output;
     this.#twin ??= new NativeMirror(output, this.#entries, this.#pipeline.observers, this.#spills);
     return this.#twin;
+  }
+
+  /** Called when operations are about to be served. @internal */
+  warnAboutUnusedProtections(): void {
+    if (this.#protections.size > 0) warnAboutUnused(this.#protections, Array.from(this.#entries.keys()));
   }
 
   /** Whether `subscribe` is the way to call it. @internal */
@@ -506,9 +519,4 @@ function asGiven(id: string, context: OperationContext, origin: CallOrigin | und
   const { metadata, timeout } = context;
   if (origin === undefined && typeof metadata === "object" && metadata !== null) refuseMisspelt(id, metadata);
   return timeout === undefined ? context : withTimeout(context);
-}
-
-interface Protection {
-  readonly expression: IdPattern;
-  readonly rules: AccessControl;
 }

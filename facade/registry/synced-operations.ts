@@ -10,7 +10,7 @@ import type { OperationRegistry } from "./registry.js";
 type SourceOperation = OperationSpec & { handler: AnyHandler };
 
 /** What the program decides about an imported operation: a source must not be able to undo it. */
-const DECIDED = ["accessControl", "visibility", "limits"] as const;
+const DECIDED = ["accessControl", "visibility", "limits", "approval"] as const;
 type Decisions = Partial<Pick<OperationSpec, (typeof DECIDED)[number]>>;
 
 /** By registry and id, so that they also hold for a source that left and returned, under whatever name. */

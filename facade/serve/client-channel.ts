@@ -3,7 +3,11 @@
 import type { ClientChannel } from "../call/remote.js";
 import { CallError, failed, InfrastructureErrorCode, invalid } from "../errors.js";
 import { onNextTurn } from "../interop/host.js";
+import { messageOf } from "../interop/text.js";
+import { logger } from "../logging.js";
 import type { RegistryServer } from "../native-binding.js";
+import { type ApprovalClient, approvalClient, callInWords } from "../registry/approval-client.js";
+import type { Approval } from "../registry/approval-types.js";
 import { FromSchema } from "../schema/from-schema.js";
 import { collectErrors, validationError } from "../schema/validation.js";
 import { type RepeatableCall, repeatableCall } from "../tools/program-run.js";
@@ -17,6 +21,16 @@ export interface Offers {
   sample?: true;
   roots?: true;
   call?: RepeatableCall;
+  approve?: ApprovalOffers;
+}
+
+/** How the client can be asked for an approval. */
+interface ApprovalOffers {
+  /** By a form; otherwise by a page only. */
+  forms: boolean;
+  /** The address of the explorer, if the client opens addresses. */
+  explorer: string | null;
+  answered: string[];
 }
 
 /** An answer, as the native side hands it over; without a key, it is about all that wait. */
@@ -36,6 +50,11 @@ interface Waiting {
   resolve(result: unknown): void;
   reject(error: CallError): void;
 }
+
+const log = logger("serve");
+
+/** How the keys of requests for approvals begin (`crates/operations-serve/src/door/mcp/interactive_call.rs`). */
+const APPROVAL_KEY = "approval-";
 
 const LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
@@ -76,6 +95,11 @@ export class ServedClientChannel implements ClientChannel {
         this.#request("sampling/createMessage", "sample", request, options?.key);
     }
     if (offers.call) Object.assign(context, { [repeatableCall]: offers.call });
+    if (offers.approve) {
+      const { answered } = offers.approve;
+      const ask = this.#approve.bind(this, offers.approve);
+      Object.assign(context, { [approvalClient]: { answered, ask } satisfies ApprovalClient });
+    }
     if (offers.roots) context.listRoots = (options) => this.#request("roots/list", "roots", {}, options?.key);
   }
 
@@ -84,6 +108,34 @@ export class ServedClientChannel implements ClientChannel {
       throw invalid(`context.log: ${JSON.stringify(level)} is not a level. Use one of ${LEVELS.join(", ")}`);
     }
     this.#native.tellLog(this.#id, JSON.stringify({ level, data: data === undefined ? null : data }));
+  }
+
+  /** Asks the client whether a call is approved. */
+  async #approve(
+    { forms, explorer }: ApprovalOffers,
+    approval: Approval,
+    decided: Promise<void>,
+  ): Promise<boolean | undefined> {
+    const form = forms ? formFor(approval) : undefined;
+    const request = form ?? (explorer === null ? undefined : pageFor(approval, explorer));
+    if (request === undefined) return undefined;
+    const key = `${APPROVAL_KEY}${approval.id}`;
+    this.#native.releasePermit(this.#id);
+    try {
+      const answer = this.#request<Elicited>("elicitation/create", "elicit", request, key);
+      const given = await Promise.race([answer, decided]);
+      if (given === undefined || given.action === "cancel") return undefined;
+      if (given.action === "decline") return false;
+      if (request === form) return true;
+      // Its user has opened the page, and decides there.
+      await decided;
+    } catch (error) {
+      if (this.#isClosed) throw error;
+      log.warn(`The client could not be asked for approval ${approval.id}: ${messageOf(error)}`);
+    } finally {
+      await this.#native.regainPermit(this.#id);
+    }
+    return undefined;
   }
 
   #request<T>(method: string, kind: string, params: unknown, given: string | undefined): Promise<T> {
@@ -130,6 +182,16 @@ export class ServedClientChannel implements ClientChannel {
     this.#waiting.clear();
     for (const { reject } of all) reject(gone());
   }
+}
+
+function formFor(approval: Approval): Record<string, unknown> | undefined {
+  const call = callInWords(approval);
+  return call === undefined ? undefined : withSchema({ message: `Do you approve this call? ${call}` });
+}
+
+function pageFor({ id, operationId }: Approval, explorer: string): Record<string, unknown> {
+  const message = `A call of ${operationId} needs an approval. Decide about it on this page`;
+  return { mode: "url", message, url: `${explorer}#approvals/${id}`, elicitationId: id };
 }
 
 type Elicited = Awaited<ReturnType<NonNullable<CallerLine["elicit"]>>>;

@@ -87,7 +87,7 @@ export interface Served {
 
 const log = logger("serve");
 
-type CallRequest = ServedCallRequest & { client?: Offers; via?: Via };
+type CallRequest = ServedCallRequest & { client?: Offers; via?: Via; callerToken?: string };
 
 /** Its other requests and notifications. */
 type OtherRequest =
@@ -211,7 +211,9 @@ export class RegistryService implements Receiver {
       return;
     }
     refreshNativeState();
-    const { client, operationId, via } = request;
+    const { client, operationId, via, callerToken } = request;
+    // Nothing else of what is known of the request is a secret.
+    if (callerToken !== undefined) delete request.callerToken;
     const isTool = this.#tools?.registry.entry(operationId) !== undefined;
     const answers = (isTool && this.#toolAnswers) || this.#answers;
     this.#contexts.run(request, () =>
@@ -219,6 +221,7 @@ export class RegistryService implements Receiver {
         restored(request, mayHoldBytes),
         client === undefined ? undefined : new ServedClientChannel(this.native, id, client),
         via,
+        callerToken,
       ),
     );
   }

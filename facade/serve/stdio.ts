@@ -33,7 +33,14 @@ import { ListeningServer, RegistryService, type Served } from "./serve.js";
 export interface ServeStdioOptions
   extends Pick<
     ServeOptions,
-    "operations" | "timeout" | "maxBodyBytes" | "concurrency" | "perOperation" | "perCaller" | "queue"
+    | "operations"
+    | "timeout"
+    | "maxBodyBytes"
+    | "maxBufferedBytes"
+    | "concurrency"
+    | "perOperation"
+    | "perCaller"
+    | "queue"
   > {
   /** The name of the server. */
   name: string;
@@ -61,6 +68,7 @@ const FIELDS: Fields<ServeStdioOptions> = {
   operations: aFunction,
   timeout: aPatience,
   maxBodyBytes: aSize,
+  maxBufferedBytes: aSize,
   concurrency: aSize,
   perOperation: aSize,
   perCaller: aSize,

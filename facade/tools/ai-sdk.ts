@@ -13,7 +13,10 @@ import {
   must,
   oneOf,
 } from "../interop/options.js";
+import { type ApprovedCall, approvedCall } from "../registry/approval-client.js";
+import { needsApproval as needsApprovalOf } from "../registry/approval-gate.js";
 import { TOOL } from "../registry/call.js";
+import { canonicalJson } from "../registry/canonical-json.js";
 import { offerEnv } from "../registry/offered-env.js";
 import { copyForOutside } from "../registry/origin.js";
 import type { OperationRegistry } from "../registry/registry.js";
@@ -31,7 +34,7 @@ import {
 } from "./ai-sdk-types.js";
 import { listened, MAX_EVENTS } from "./call.js";
 import { blocksOf, type ContentPart, partsOf } from "./parts.js";
-import { type ResultForm, resultOf, resultOfError, within } from "./result.js";
+import { approvalOf, type ResultForm, resultOf, resultOfError, within } from "./result.js";
 import type { ToolTarget } from "./targets.js";
 import {
   CODE_FIELDS,
@@ -96,8 +99,6 @@ function toolFor(
   form: ResultForm,
 ): AISDKTool {
   const { spec, projection } = tool;
-  const approvals =
-    needsApproval === undefined || needsApproval === false ? undefined : new Approvals(spec, needsApproval);
   const contextFor = (call: AISDKToolCall): OperationContext => {
     const given: CallContext = typeof context === "function" ? context(call) : (context ?? {});
     // A model is never trusted for being called directly.
@@ -107,26 +108,36 @@ function toolFor(
     if (made.env === undefined) offerEnv(registry, made);
     return made;
   };
+  const restored = (input: unknown) => projection.restore(input ?? {});
+  const isGated = registry.entry(tool.id)?.isGated === true;
+  const mustAsk = async (input: unknown, call: AISDKToolCall) =>
+    isGated && needsApprovalOf(registry, tool.id, restored(input), contextFor(call));
+  const approvals =
+    isGated || (needsApproval !== undefined && needsApproval !== false)
+      ? new Approvals(spec, needsApproval ?? false, mustAsk)
+      : undefined;
+  const contextOf = async (input: unknown, call: AISDKToolCall): Promise<OperationContext> => {
+    const isApproved = await approvals?.passed(input, call);
+    const made = contextFor(call);
+    if (isGated && isApproved === true) {
+      const approved: ApprovedCall = {
+        operationId: tool.id,
+        input: canonicalJson(restored(input), "input"),
+        isUsed: false,
+      };
+      Object.assign(made, { [approvedCall]: approved });
+    }
+    return made;
+  };
   const execute =
     spec.type === OperationType.SUBSCRIPTION
       ? (input: unknown, call: AISDKToolCall) =>
-          streamed(
-            registry,
-            tool,
-            projection.restore(input ?? {}),
-            contextFor(call),
-            form,
-            approvals?.passed(input, call),
-          )
+          streamed(registry, tool, restored(input), contextOf(input, call), form)
       : async (input: unknown, call: AISDKToolCall) => {
           let made: OperationContext = {};
           try {
-            await approvals?.passed(input, call);
-            made = contextFor(call);
-            return outputOf(
-              await registry.execute(tool.id, projection.restore(input ?? {}), made, TOOL),
-              form,
-            );
+            made = await contextOf(input, call);
+            return outputOf(await registry.execute(tool.id, restored(input), made, TOOL), form);
           } catch (error) {
             throw forModel(error, spec, form, made);
           }
@@ -143,29 +154,48 @@ function toolFor(
   } as AISDKTool;
 }
 
-/** Which calls need approval. Version 5 of the AI SDK does not ask: there, such a call is refused. */
+/** What the AI SDK was answered about a call. */
+interface Asked {
+  readonly isNeeded: boolean;
+  /** What would be called. */
+  readonly input: string | undefined;
+}
+
+/** Which calls need approval: those of `needsApproval`, and those that the registry asks about. Version 5 of the AI SDK does not
+ * ask: there, such a call is refused. */
 class Approvals {
   readonly #spec: OperationSpec;
   readonly #needed: Exclude<AISDKToolsOptions["needsApproval"], undefined>;
+  readonly #mustAsk: (input: unknown, call: AISDKToolCall) => Promise<boolean>;
   /** The calls that the AI SDK asked about: it makes them only once they are approved. */
-  readonly #requested = new Set<string>();
+  readonly #requested = new Map<string, Asked>();
 
-  constructor(spec: OperationSpec, needed: Exclude<AISDKToolsOptions["needsApproval"], undefined>) {
+  constructor(
+    spec: OperationSpec,
+    needed: Exclude<AISDKToolsOptions["needsApproval"], undefined>,
+    mustAsk: (input: unknown, call: AISDKToolCall) => Promise<boolean>,
+  ) {
     this.#spec = spec;
     this.#needed = needed;
+    this.#mustAsk = mustAsk;
   }
 
-  async request(input: unknown, { toolCallId }: AISDKToolCall): Promise<boolean> {
-    this.#requested.add(toolCallId);
+  async request(input: unknown, call: AISDKToolCall): Promise<boolean> {
+    const isNeeded = (await this.#isNeeded(input)) || (await this.#mustAsk(input, call));
+    this.#requested.set(call.toolCallId, { isNeeded, input: textOrNothing(input) });
     // A program that runs for long does not remember all of them; the messages show it as well.
-    if (this.#requested.size > 10_000)
-      this.#requested.delete(this.#requested.values().next().value as string);
-    return this.#isNeeded(input);
+    if (this.#requested.size > 10_000) this.#requested.delete(this.#requested.keys().next().value as string);
+    return isNeeded;
   }
 
-  /** Throws if a call was neither approved nor was its approval requested. */
-  async passed(input: unknown, { toolCallId, messages }: AISDKToolCall): Promise<void> {
-    if (this.#requested.delete(toolCallId) || hasApproval(messages) || !(await this.#isNeeded(input))) return;
+  /** Whether a person has approved a call. Throws if `needsApproval` wants that, and neither was it approved nor its approval
+   * requested. */
+  async passed(input: unknown, { toolCallId, messages }: AISDKToolCall): Promise<boolean> {
+    const asked = this.#requested.get(toolCallId);
+    this.#requested.delete(toolCallId);
+    if (asked !== undefined) return asked.isNeeded && asked.input === textOrNothing(input);
+    if (hasApproval(messages, toolCallId)) return true;
+    if (!(await this.#isNeeded(input))) return false;
     throw new CallError(
       InfrastructureErrorCode.ACCESS_DENIED,
       `The call of ${this.#spec.namespace}.${this.#spec.name} needs approval, which was not requested. Version 5 of the AI SDK cannot ask`,
@@ -179,15 +209,35 @@ class Approvals {
   }
 }
 
-/** Whether the last message approves a call: the AI SDK then makes those that are approved, and no others. */
-function hasApproval(messages: unknown): boolean {
-  const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined;
-  const { role, content } = Object(last) as { role?: unknown; content?: unknown };
-  return (
-    role === "tool" &&
-    Array.isArray(content) &&
-    content.some((part) => part?.type === "tool-approval-response" && part.approved === true)
-  );
+function textOrNothing(input: unknown): string | undefined {
+  try {
+    return canonicalJson(input, "input");
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the last message approves this call: the AI SDK then makes those that are approved, and no others. */
+function hasApproval(messages: unknown, toolCallId: string): boolean {
+  const list: unknown[] = Array.isArray(messages) ? messages : [];
+  const asked = list
+    .flatMap(partsIn)
+    .filter((part) => part?.type === "tool-approval-request" && part.toolCallId === toolCallId)
+    .map((part) => part?.approvalId);
+  const isApproved = (part: MessagePart) =>
+    part?.type === "tool-approval-response" && part.approved === true && asked.includes(part.approvalId);
+  const last = list.at(-1);
+  return Object(last).role === "tool" && partsIn(last).some(isApproved);
+}
+
+type MessagePart =
+  | Partial<Record<"type" | "toolCallId" | "approvalId" | "approved", unknown>>
+  | null
+  | undefined;
+
+function partsIn(message: unknown): MessagePart[] {
+  const { content } = Object(message) as { content?: unknown };
+  return Array.isArray(content) ? content : [];
 }
 
 /** The events of a stream, growing: each list is a preliminary result, and the last one is the result. */
@@ -195,14 +245,14 @@ async function* streamed(
   registry: OperationRegistry,
   { id, spec }: ListedTool,
   input: unknown,
-  context: OperationContext,
+  making: Promise<OperationContext>,
   form: ResultForm,
-  approved: Promise<void> | undefined,
 ): AsyncGenerator<AISDKToolOutput<unknown>> {
   const events: unknown[] = [];
   let bytes = 0;
+  let context: OperationContext = {};
   try {
-    await approved;
+    context = await making;
     for await (const { data } of listened(registry, id, input, context)) {
       events.push(data);
       bytes += JSON.stringify(data)?.length ?? 0;
@@ -243,7 +293,8 @@ function forModel(
 ): CallError {
   const text = textOf(resultOfError(error, spec, form, context).content);
   const code = error instanceof CallError ? error.code : InfrastructureErrorCode.EXECUTION_ERROR;
-  const made = new CallError(code, text);
+  const approval = approvalOf(error);
+  const made = new CallError(code, text, approval && { approval });
   made.cause = error;
   return made;
 }

@@ -2,6 +2,7 @@
 
 import type { CodeCall, CodeLog, CodeRun } from "../code-types.js";
 import { newId } from "../interop/host.js";
+import { approvalClient, approvalClientIn, askClient } from "../registry/approval-client.js";
 import type { OperationRegistry } from "../registry/registry.js";
 import type { OperationContext } from "../types.js";
 import type { SeenBy } from "./catalogue.js";
@@ -45,9 +46,6 @@ export interface ProgramRunner {
 
 type Asking = Omit<ProgramRequest, "id"> & { readonly resume?: string | undefined };
 
-/** Characters of an input that a person is shown. */
-const MOST_SHOWN = 4_000;
-
 /**
  * Runs a program. Where the client can be asked, it is, about each call that needs an approval; the run waits in its store meanwhile. A client
  * of the stateless protocol makes the call again with its answer: the run is found by its id, and nothing is repeated.
@@ -56,31 +54,30 @@ export async function runAsking(
   runner: ProgramRunner,
   { resume, code, ...request }: Asking,
 ): Promise<CodeRun> {
-  const { elicit, approve, ...rest } = request.context;
-  const context: OperationContext = elicit === undefined ? request.context : rest;
+  const {
+    [approvalClient]: _,
+    elicit,
+    approve,
+    ...rest
+  } = request.context as OperationContext & {
+    [approvalClient]?: unknown;
+  };
+  const client = approvalClientIn(request.context);
+  const context: OperationContext = client === undefined ? request.context : rest;
   const call = (request.context as { [repeatableCall]?: RepeatableCall })[repeatableCall];
   const id = resume ?? call?.key ?? newId();
   const isNew = resume === undefined && call?.isAgain !== true;
   let run = await runner[runFor]({ ...request, context, id, ...(isNew && { code }) });
   const { approvals } = request.registry;
   const asked = new Set<string>();
-  while (elicit !== undefined && run.status === "waiting") {
+  while (client !== undefined && run.status === "waiting") {
     const answers = (run.approvals ?? []).map(async ({ id: approval }) => {
       const stored = await approvals.get(approval);
-      // What a peer wants approved cannot be decided here, and nothing is decided but what the person sees.
+      // What a peer wants approved cannot be decided here.
       if (asked.has(approval) || stored === undefined || stored.identity?.id !== context.identity?.id)
         return false;
       asked.add(approval);
-      const text = JSON.stringify(stored.input) ?? "no input";
-      const shown =
-        text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}… (${text.length} characters)` : text;
-      const message = `A program wants to call ${stored.operationId} with ${shown}. Do you approve?`;
-      const { action } = await elicit({ message }, { key: `approval-${approval}` });
-      if (action === "cancel") return false;
-      const by = context.identity === undefined ? {} : { by: context.identity };
-      // It may be decided by now.
-      await approvals.decide(approval, { approve: action === "accept", ...by }).catch(() => undefined);
-      return true;
+      return (await askClient(approvals, client, stored, context)).status !== "pending";
     });
     const isDecided = await Promise.all(answers).catch(() => [false]);
     if (isDecided.includes(false)) break;

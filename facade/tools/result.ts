@@ -2,7 +2,8 @@
 
 import { withoutStderr } from "../call/masked-details.js";
 import type { MCPContentBlock, ResponseEnvelope } from "../envelope.js";
-import { type CallError, InfrastructureErrorCode, isInternal, mapError } from "../errors.js";
+import { CallError, InfrastructureErrorCode, isInternal, mapError } from "../errors.js";
+import { APPROVAL_REQUIRED } from "../registry/approvals.js";
 import { logFailure } from "../registry/failure-log.js";
 import { native } from "../runtime.js";
 import type { OperationContext, OperationSpec } from "../types.js";
@@ -52,6 +53,8 @@ export interface ToolResult {
   isError: boolean;
   /** The whole result, for the program. Absent when the call threw. */
   envelope?: ResponseEnvelope;
+  /** The approval that the call needs: once it is granted, `call(name, input, { approval: id })` makes the call. */
+  approval?: { id: string; operationId: string; expires: number; url?: string };
 }
 
 /** For whom a result is, and how long it may be. */
@@ -89,7 +92,16 @@ export function resultOfError(
   }
   const text = native.messageForModel(isMasked ? `${mapped.code}: The operation failed` : messageOf(mapped));
   const short = native.shortenedText(text, false, Math.min(MAX_ERROR_BYTES, form.maxResultBytes)) ?? text;
-  return { content: written([{ type: "text", text: short }], form), isError: true };
+  const approval = approvalOf(error);
+  const content = written([{ type: "text", text: short }], form);
+  return { content, isError: true, ...(approval && { approval }) };
+}
+
+/** What a call needs before it can be made. */
+export function approvalOf(error: unknown): ToolResult["approval"] {
+  if (!(error instanceof CallError) || error.code !== APPROVAL_REQUIRED) return undefined;
+  const { approval } = Object(error.details);
+  return typeof approval?.id === "string" ? approval : undefined;
 }
 
 function messageOf(error: CallError): string {

@@ -286,7 +286,7 @@ fn by_lines(server: &Server, lines: &str) -> bool {
     let mut is_fine = false;
     while let Ok(line) = said.try_recv() {
         let Ok(message) = serde_json::from_str::<Value>(&line) else {
-            panic!("what is said is JSON: {line}");
+            panic!("what is said is JSON: {}", &*line);
         };
         is_fine |= message.get("result").is_some();
     }

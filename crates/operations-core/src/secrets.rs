@@ -1,9 +1,42 @@
 //! How credentials stay out of messages, logs and details: a server may repeat a token in what it answers.
 
 use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
 
 /// What stands in the place of a secret.
 pub const MASK: &str = "[secret]";
+
+/// A string that is shown only by [`Secret::expose`].
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a string.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The string, for a header and nothing else.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
 
 /// A shorter secret is an ordinary word: blanking it out of a text would tell more than it hides.
 const SHORTEST: usize = 4;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use operations_core::clock;
 use operations_core::error::CallError;
+use operations_http::oauth::assertion::Algorithm;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -229,18 +230,6 @@ pub struct ClientCredentials {
     /// How it signs with the key.
     #[serde(default)]
     pub algorithm: Algorithm,
-}
-
-/// How a program signs with its key.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[expect(missing_docs, reason = "the names are those of RFC 7518")]
-pub enum Algorithm {
-    #[default]
-    ES256,
-    ES384,
-    RS256,
-    RS384,
-    RS512,
 }
 
 impl std::fmt::Debug for ClientCredentials {

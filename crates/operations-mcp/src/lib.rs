@@ -18,9 +18,7 @@ pub use client::{
     CallOptions, Client, ClientCallbacks, ClientRequest, InFile, OnProgress, Query, SpillSlot,
     Started, ToolHandler,
 };
-pub use config::{
-    Algorithm, ClientCredentials, Http, HttpKind, OAuth, ServerConfig, Stdio, Target,
-};
+pub use config::{ClientCredentials, Http, HttpKind, OAuth, ServerConfig, Stdio, Target};
 pub use secrets::Secrets;
 #[doc(hidden)]
 pub use transport::message::read_messages;

@@ -8,10 +8,12 @@ use super::files;
 use super::pointer;
 use super::read::{describe, read, refuse, shorten};
 use super::runnable::Runnable;
+use super::security;
 use super::tree::{Members, Tree};
 use super::version::{Version, version_of};
 use indexmap::IndexSet;
 use operations_core::error::CallError;
+use operations_http::DocumentOAuth;
 
 /// Documents of more bytes are let go by a thread of their own.
 const DROPPED_ASIDE: usize = 1 << 20;
@@ -241,6 +243,12 @@ impl Document {
     #[must_use]
     pub fn has_namespaces(&self) -> bool {
         self.start().flag("x-operations")
+    }
+
+    /// What it says about the server that issues its tokens.
+    #[must_use]
+    pub fn oauth(&self) -> DocumentOAuth {
+        security::oauth_of(self)
     }
 
     pub(super) fn start(&self) -> At<'_> {

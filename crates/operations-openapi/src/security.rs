@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use operations_http::{DocumentFlow, DocumentOAuth};
 use serde::Serialize;
 
 use super::document::{At, Document};
@@ -47,13 +48,59 @@ pub(super) fn of_list(document: &Document, holder: &At<'_>) -> Option<Security> 
     Some(sets.into())
 }
 
-fn hint(document: &Document, name: &str, scopes: &At<'_>) -> Option<SecurityHint> {
+fn schemes(document: &Document) -> Option<At<'_>> {
     let start = document.start();
-    let schemes = match document.version() {
-        Version::Swagger2 => start.get("securityDefinitions")?,
-        _ => start.get("components")?.get("securitySchemes")?,
+    match document.version() {
+        Version::Swagger2 => start.get("securityDefinitions"),
+        _ => start.get("components")?.get("securitySchemes"),
+    }
+}
+
+/// What the OAuth schemes of a document say about the server that issues its tokens.
+pub(super) fn oauth_of(document: &Document) -> DocumentOAuth {
+    let mut found = DocumentOAuth::default();
+    let Some(schemes) = schemes(document) else {
+        return found;
     };
-    let scheme = document.follow(schemes.get(name)?).ok()?;
+    let flow = |name: &str, flow: &At<'_>| {
+        let name = match name {
+            // As Swagger 2.0 has them.
+            "application" => "clientCredentials",
+            "accessCode" => "authorizationCode",
+            name => name,
+        };
+        DocumentFlow {
+            name: name.to_owned(),
+            token_url: flow.string("tokenUrl").map(str::to_owned),
+            authorization_url: flow.string("authorizationUrl").map(str::to_owned),
+        }
+    };
+    for (_, scheme) in schemes.entries() {
+        let Ok(scheme) = document.follow(scheme) else {
+            continue;
+        };
+        let flows = scheme.get("flows");
+        match (scheme.string("type"), flows) {
+            (Some("oauth2"), Some(flows)) => {
+                let flows = flows.entries().map(|(name, each)| flow(name, &each));
+                found.flows.extend(flows);
+            }
+            (Some("oauth2"), None) => {
+                let name = scheme.string("flow").unwrap_or_default();
+                found.flows.push(flow(name, &scheme));
+            }
+            (Some("openIdConnect"), _) => {
+                let url = scheme.string("openIdConnectUrl").map(str::to_owned);
+                found.open_id_connect_url = found.open_id_connect_url.or(url);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn hint(document: &Document, name: &str, scopes: &At<'_>) -> Option<SecurityHint> {
+    let scheme = document.follow(schemes(document)?.get(name)?).ok()?;
     let word = |key: &str| scheme.string(key).map(str::to_owned);
     Some(SecurityHint {
         scheme: name.to_owned(),

@@ -117,6 +117,11 @@ impl Calls {
         }
     }
 
+    /// Whether an operation trades the tokens of callers.
+    pub(crate) fn wants_caller_tokens(&self) -> bool {
+        self.registry.wants_caller_tokens()
+    }
+
     /// Serves these operations only.
     pub fn show_only(&self, ids: HashSet<String>) {
         *writing(&self.shown) = Some(ids);
@@ -456,6 +461,7 @@ fn native_call(call: &NewCall, cancel: &CancellationToken) -> Call {
         input: call.input.clone(),
         context: Context {
             identity: call.caller.identity.clone(),
+            caller_token: call.caller.token.clone(),
             request_id: Some(call.request_id.to_string()),
             parent_request_id: call.parent_request_id.clone(),
             trace: call.trace.clone(),
@@ -511,6 +517,12 @@ impl NewCall {
         let identified_by = self.caller.identified_by.as_ref();
         let identified_by = identified_by.map(|request| format!("\"{}\"", request.id()));
         add("identifiedBy", identified_by.as_deref());
+        let token = self.caller.token.as_ref().map(|token| {
+            let mut text = String::new();
+            push_string(&mut text, token.expose());
+            text
+        });
+        add("callerToken", token.as_deref());
         let parent = self.parent_request_id.as_deref().map(|parent| {
             let mut text = String::new();
             push_string(&mut text, parent);

@@ -57,14 +57,23 @@ impl OAuth {
 
     /// Where the metadata is: between the host and the path of the resource.
     fn metadata_url(&self) -> String {
+        let (origin, path) = self.parts();
+        format!("{origin}{WELL_KNOWN}{path}")
+    }
+
+    /// The resource without its path.
+    pub(crate) fn origin(&self) -> &str {
+        self.parts().0
+    }
+
+    fn parts(&self) -> (&str, &str) {
         let start = self.resource.find("://").map_or(0, |at| at + 3);
         let resource = self.resource.trim_end_matches('/');
         let path_at = resource
             .get(start..)
             .and_then(|rest| rest.find('/'))
             .map_or(resource.len(), |at| start + at);
-        let (origin, path) = resource.split_at(path_at);
-        format!("{origin}{WELL_KNOWN}{path}")
+        resource.split_at(path_at)
     }
 }
 

@@ -53,7 +53,7 @@ impl Cors {
         headers.insert(
             ACCESS_CONTROL_EXPOSE_HEADERS,
             HeaderValue::from_static(
-                "x-request-id, www-authenticate, retry-after, etag, link, mcp-session-id",
+                "x-request-id, www-authenticate, retry-after, etag, link, location, mcp-session-id",
             ),
         );
         if self.credentials {

@@ -110,6 +110,13 @@ pub fn is_not_approved(error: &CallError) -> bool {
     error.is(Code::AccessDenied) && word(error) == Some("not-approved")
 }
 
+/// The approval that a call was refused for, or was not made without.
+#[must_use]
+pub fn approval_id(error: &CallError) -> Option<&str> {
+    let is_meant = is_not_approved(error) || approval(error).is_some();
+    detail(error, "/approval/id").filter(|_| is_meant)?.as_str()
+}
+
 fn word(error: &CallError) -> Option<&str> {
     detail(error, "/reason").and_then(Value::as_str)
 }

@@ -17,6 +17,7 @@ use operations_core::access::Identity;
 use operations_core::clock;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::lock::locked;
+use operations_core::secrets::Secret;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -47,6 +48,8 @@ pub struct Caller {
     pub identity: Option<Identity>,
     /// The same as JSON, with whatever else JavaScript knows of them.
     pub text: Option<String>,
+    /// The token that the request came with, where an operation trades it for another.
+    pub token: Option<Secret>,
     /// When the identity is to be checked again, in Unix milliseconds.
     pub until: Option<f64>,
     /// When the token expires and streams end, in Unix milliseconds.
@@ -64,6 +67,17 @@ impl Caller {
             .as_ref()
             .map(|identity| identity.id.as_str())
             .unwrap_or_default()
+    }
+
+    /// The same caller with the token of this request. What is cached has none: that would be a store of tokens.
+    pub(crate) fn with_token(self: Arc<Self>, headers: &HeaderMap) -> Arc<Self> {
+        match bearer(headers) {
+            Bearer::Token(token) if self.identity.is_some() => Arc::new(Self {
+                token: Some(Secret::new(token)),
+                ..Self::clone(&self)
+            }),
+            _ => self,
+        }
     }
 
     /// A caller with this identity, which is JSON.

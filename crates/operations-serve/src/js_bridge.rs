@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::client_channel::{CallerMessage, ClientChannel, ClientRequests};
-use crate::limits::Permit;
+use crate::limits::{Permit, WantedPermit};
 
 /// Events of one stream that wait for their reader. JavaScript is paused when there are so many, and resumed when
 /// half of them are gone.
@@ -96,6 +96,10 @@ struct State {
     /// JavaScript is paused.
     is_paused: bool,
     reader: Option<Waker>,
+    /// Released when JavaScript has done the work.
+    permit: Option<Permit>,
+    /// The one that was released while the call waits for a person.
+    released: Option<WantedPermit>,
 }
 
 impl PendingRequest {
@@ -205,7 +209,10 @@ impl JsBridge {
             expect,
             channel,
             bytes,
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                permit,
+                ..State::default()
+            }),
         });
         let mut id = Arc::clone(preferred);
         let mut pending = locked(&self.pending);
@@ -223,7 +230,6 @@ impl JsBridge {
             id,
             about: about.to_owned(),
             request: state,
-            permit,
         })
     }
 
@@ -332,6 +338,39 @@ impl JsBridge {
         self.free(id);
     }
 
+    /// A call waits for a person, and needs no permit meanwhile.
+    pub fn release_permit(&self, id: &str) {
+        let Some(request) = self.pending_request(id) else {
+            return;
+        };
+        let mut state = locked(&request.state);
+        // Not under the lock: dropping the permit wakes the next in the queue.
+        let permit = state.permit.take();
+        if let Some(permit) = &permit {
+            state.released = Some(permit.wanted());
+        }
+        drop(state);
+        drop(permit);
+    }
+
+    /// The call goes on: it waits for its permit.
+    ///
+    /// # Errors
+    ///
+    /// When too many wait already.
+    pub async fn regain_permit(&self, id: &str) -> Result<(), CallError> {
+        let Some(request) = self.pending_request(id) else {
+            return Ok(());
+        };
+        let wanted = locked(&request.state).released.take();
+        if let Some(wanted) = wanted {
+            let permit = wanted.enter().await?;
+            // Where the call has ended meanwhile, nothing else knows the request, and the permit is dropped with it.
+            locked(&request.state).permit = permit;
+        }
+        Ok(())
+    }
+
     /// JavaScript could not do it.
     pub fn fail(&self, id: &str, error: CallError) {
         self.end(id, Err(error));
@@ -412,7 +451,6 @@ pub struct Responses {
     id: Arc<str>,
     about: String,
     request: Arc<PendingRequest>,
-    permit: Option<Permit>,
 }
 
 impl Responses {
@@ -479,13 +517,16 @@ impl Drop for Responses {
         // In one step: JavaScript, which may be about to begin or has just ended, finds the request or its permit.
         let mut pending = locked(&self.js.pending);
         pending.remove(&self.id);
-        let state = locked(&self.request.state);
+        let mut state = locked(&self.request.state);
         let (is_over, is_cut_off) = (state.end.is_some(), state.is_cut_off);
+        let permit = state.permit.take();
         drop(state);
         if is_over && !is_cut_off {
+            // Not under the lock: dropping the permit wakes the next in the queue.
+            drop(pending);
             return;
         }
-        if let Some(permit) = self.permit.take() {
+        if let Some(permit) = permit {
             let lingering = &self.js.lingering;
             locked(lingering).insert(Arc::clone(&self.id), permit);
         }
@@ -540,5 +581,45 @@ mod tests {
             assert_eq!(limit.counts(), (0, 0), "round {round}");
             while mailbox.take().is_some() {}
         }
+    }
+
+    #[test]
+    fn a_call_that_waits_for_a_person_holds_no_permit() {
+        let js = Arc::new(JsBridge::new(Arc::new(Mailbox::new(|| {}))));
+        let limit = ConcurrencyLimit::new(Limits {
+            concurrency: Some(1),
+            queue: Some(1),
+            ..Limits::default()
+        });
+        let begin = |id: &str| {
+            let permit = limit.enter("t.a", "").now_or_never();
+            let permit = permit.expect("a free permit").expect("not refused");
+            let begun = js.request(&id.into(), "t.a", Expect::One, permit, |_| "{}".to_owned());
+            begun.expect("an empty mailbox")
+        };
+        let first = begin("first");
+        js.release_permit("first");
+        js.release_permit("first");
+        assert_eq!(limit.counts(), (0, 0));
+        let second = begin("second");
+        let mut regaining = Box::pin(js.regain_permit("first"));
+        assert!(regaining.as_mut().now_or_never().is_none());
+        js.finish("second");
+        drop(second);
+        assert_eq!(regaining.as_mut().now_or_never(), Some(Ok(())));
+        drop(regaining);
+        assert_eq!(limit.counts(), (1, 0));
+        assert_eq!(js.regain_permit("first").now_or_never(), Some(Ok(())));
+        // A call that ends while it waits for its permit leaves none behind.
+        js.release_permit("first");
+        let third = begin("third");
+        let mut regaining = Box::pin(js.regain_permit("first"));
+        assert!(regaining.as_mut().now_or_never().is_none());
+        drop(first);
+        js.finish("third");
+        drop(third);
+        assert_eq!(regaining.as_mut().now_or_never(), Some(Ok(())));
+        drop(regaining);
+        assert_eq!(limit.counts(), (0, 0));
     }
 }

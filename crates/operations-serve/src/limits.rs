@@ -212,6 +212,30 @@ fn release(counts: &mut HashMap<String, usize>, key: &str) {
     }
 }
 
+/// What a permit is for, so that another can take its place.
+#[derive(Debug)]
+pub struct WantedPermit {
+    limit: Arc<ConcurrencyLimit>,
+    operation: String,
+    caller: String,
+}
+
+impl Permit {
+    pub(crate) fn wanted(&self) -> WantedPermit {
+        WantedPermit {
+            limit: Arc::clone(&self.limit),
+            operation: self.operation.clone(),
+            caller: self.caller.clone(),
+        }
+    }
+}
+
+impl WantedPermit {
+    pub(crate) async fn enter(&self) -> Result<Option<Permit>, CallError> {
+        self.limit.enter(&self.operation, &self.caller).await
+    }
+}
+
 impl Drop for Permit {
     fn drop(&mut self) {
         let limit = &self.limit;

@@ -87,6 +87,8 @@ pub struct Shared {
     /// The peers that are connected to the hub.
     pub hub: door::hub::State,
     explorer: door::explorer::Pages,
+    /// Where a listener is open.
+    url: OnceLock<String>,
 }
 
 /// A request on its way through a door.
@@ -156,6 +158,7 @@ impl Service {
                 downloads: Downloads::new(spilled),
                 hub: door::hub::State::default(),
                 explorer: door::explorer::Pages::new(options.doors.explorer.as_ref()),
+                url: OnceLock::new(),
                 options,
             }),
         })
@@ -297,6 +300,11 @@ impl Shared {
         let caller = match self.identities.of(&head, &self.js, until).await {
             Ok(caller) => caller,
             Err(unknown) => return Ok(self.unknown(unknown, request_id)),
+        };
+        let caller = if self.calls.wants_caller_tokens() {
+            caller.with_token(&head.headers)
+        } else {
+            caller
         };
         let is_metrics = head.uri.path() == "/metrics";
         if caller.identity.is_none() && self.requires_identity(is_metrics) {
@@ -470,6 +478,7 @@ impl Shared {
 
     /// A listener is open at this URL, which is the protected resource where the configuration names none.
     pub(crate) fn listens_at(&self, url: String) {
+        self.url.get_or_init(|| url.clone());
         let issuers = self.options.identity.jwt.iter();
         let authorization_servers: Vec<String> = issuers.map(|jwt| jwt.issuer.clone()).collect();
         if !authorization_servers.is_empty() {
@@ -479,6 +488,16 @@ impl Shared {
                 scopes: None,
             });
         }
+    }
+
+    /// The address of the explorer for people elsewhere, where one is served.
+    pub(crate) fn explorer_url(&self) -> Option<String> {
+        let door = self.options.doors.explorer.as_ref()?;
+        let origin = match self.oauth.get() {
+            Some(oauth) => oauth.origin(),
+            None => self.url.get()?,
+        };
+        Some(format!("{origin}{}/", door.path.trim_end_matches('/')))
     }
 
     /// What an operator should know about a listener on this address.

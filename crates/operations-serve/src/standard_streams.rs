@@ -9,7 +9,7 @@ use operations_core::error::CallError;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::door::mcp::stdio::Conversation;
+use crate::door::mcp::stdio::{Conversation, OutgoingLine};
 use crate::identity::Caller;
 use crate::service::Shared;
 
@@ -70,11 +70,11 @@ fn read_lines(input: &mut impl BufRead, most: usize, say: &mpsc::Sender<String>)
     }
 }
 
-fn write_lines(output: &mut impl Write, mut said: mpsc::Receiver<String>) {
-    while let Some(mut line) = said.blocking_recv() {
-        line.push('\n');
+fn write_lines(output: &mut impl Write, mut said: mpsc::Receiver<OutgoingLine>) {
+    while let Some(line) = said.blocking_recv() {
         let sent = output
             .write_all(line.as_bytes())
+            .and_then(|()| output.write_all(b"\n"))
             .and_then(|()| output.flush());
         if sent.is_err() {
             return;
@@ -102,7 +102,7 @@ mod tests {
     fn what_is_said_is_written_line_by_line() {
         let (out, said) = mpsc::channel(8);
         for line in ["a", "b"] {
-            assert!(out.blocking_send(line.to_owned()).is_ok());
+            assert!(out.blocking_send(line.to_owned().into()).is_ok());
         }
         drop(out);
         let mut written = Vec::new();

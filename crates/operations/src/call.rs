@@ -61,6 +61,20 @@ impl Envelope {
 }
 
 /// A call that is about to be made: `.await` makes it.
+///
+/// ```
+/// # use operations::{Context, Identity, Operation, Registry};
+/// # use std::time::Duration;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), operations::CallError> {
+/// # let registry = Registry::new();
+/// # registry.register(Operation::query("demo", "one", async |(): (), _: Context| Ok(1)))?;
+/// let call = registry.call("demo.one", ()).timeout(Duration::from_secs(5));
+/// let envelope = call.identity(Identity::new("ada", ["demo"])).await?;
+/// assert_eq!(envelope.data::<u8>()?, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "nothing is called before this is awaited"]
 pub struct Call {
     registry: Registry,
@@ -164,6 +178,22 @@ impl IntoFuture for Call {
 }
 
 /// The events of a subscription: a [`Stream`] of envelopes, with an error as the last item. Dropping it ends the work.
+///
+/// ```
+/// # use operations::{Context, Operation, Registry};
+/// use futures::{StreamExt, stream};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), operations::CallError> {
+/// # let registry = Registry::new();
+/// # registry.register(Operation::subscription("demo", "count", |to: u32, _: Context| stream::iter((1..=to).map(Ok))))?;
+/// let mut events = registry.subscribe("demo.count", 2);
+/// while let Some(event) = events.next().await {
+///     println!("{}", event?.data::<u32>()?);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "nothing is called before this is polled"]
 pub struct Subscription(
     Option<Call>,

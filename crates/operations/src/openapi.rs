@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use operations_core::access::AccessControl;
 use operations_core::error::CallError;
-use operations_http::{HttpHandler, Service, ServiceSettings};
+use operations_http::{DocumentOAuth, HttpHandler, OAuthSurroundings, Service, ServiceSettings};
 use operations_openapi::{Document, ImportChoices, import};
 use serde_json::{Map, Value, json};
 
@@ -113,9 +113,15 @@ impl OpenApi {
         settings.insert("namespace".to_owned(), self.namespace.as_str().into());
         settings.insert("headers".to_owned(), self.headers.into());
         let settings = Value::Object(settings).to_string();
-        let service = |url| Service::new(ServiceSettings::from_json(&settings)?, url);
+        let service = |url, document| {
+            let surroundings = OAuthSurroundings {
+                document,
+                callbacks: None,
+            };
+            Service::new(ServiceSettings::from_json(&settings)?, url, surroundings)
+        };
         let (text, url) = if self.is_url {
-            let reader = service(Some(self.document.clone()))?;
+            let reader = service(Some(self.document.clone()), DocumentOAuth::default())?;
             let cancel = reader.token();
             let fetched = reader.fetch(&self.document, &[], false, &cancel);
             let fetched = fetched.await.map_err(|failure| *failure.error)?;
@@ -124,7 +130,7 @@ impl OpenApi {
             (self.document, None)
         };
         let document = Document::parse_at(text, url.as_deref().unwrap_or_default())?;
-        let service = Arc::new(service(url)?);
+        let service = Arc::new(service(url, document.oauth())?);
         let mut ids = Vec::new();
         for imported in import(&document, &self.choices).operations {
             let handler = HttpHandler {

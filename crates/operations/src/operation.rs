@@ -87,7 +87,7 @@ pub struct Operation {
 }
 
 /// What clients read about an operation, beside its spec.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct About {
     pub(crate) title: Option<String>,
     pub(crate) version: Option<String>,

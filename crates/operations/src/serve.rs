@@ -7,20 +7,33 @@ use std::time::Duration;
 use operations_core::access::Identity;
 use operations_core::error::CallError;
 use operations_core::log::Logger;
-use operations_core::mailbox::Mailbox;
+use operations_core::mailbox::Kind;
 use operations_serve::listener::Listener;
 use operations_serve::{JsBridge, Options, Service};
 use serde_json::{Map, Value, json};
-use tokio::sync::Notify;
-use tokio::task::AbortHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::call::not_here;
-use crate::registry::Registry;
+#[cfg(feature = "websocket")]
+use crate::imported::Import;
+use crate::inbox::Inbox;
+use crate::registry::{Reader, Registry};
+#[cfg(feature = "websocket")]
+use crate::websocket::{Accept, Hub, Spoke};
 
-/// Item of the mailbox that wants an answer (`operations_core::mailbox::Kind::Asked`).
-const ASKED: u64 = 5;
-
-/// A server that is about to be opened. `serve` is the way to it.
+/// A server that is about to be opened. [`serve`] is the way to it.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use operations::{Identity, Registry, serve};
+///
+/// let server = serve(&Registry::new())
+///     .name("shop", "1.0.0")
+///     .token("s3cret", &Identity::new("ada", ["orders:write"]))
+///     .timeout(Duration::from_secs(10))
+///     .log(|line| eprintln!("{line}"));
+/// ```
 #[must_use = "nothing is served before listen"]
 pub struct Serve {
     registry: Registry,
@@ -28,6 +41,8 @@ pub struct Serve {
     options: Map<String, Value>,
     tokens: Vec<Value>,
     is_anonymous: bool,
+    #[cfg(feature = "websocket")]
+    accept: Option<Accept>,
     logger: Logger,
 }
 
@@ -64,6 +79,8 @@ pub fn serve(registry: &Registry) -> Serve {
         options: Map::new(),
         tokens: Vec::new(),
         is_anonymous: false,
+        #[cfg(feature = "websocket")]
+        accept: None,
         logger: Logger::silent(),
     }
 }
@@ -87,6 +104,23 @@ impl Serve {
     /// Closes the MCP door.
     pub fn without_mcp(mut self) -> Self {
         self.doors.shift_remove("mcp");
+        self
+    }
+
+    /// Opens the hub at `/hub`: programs connect with [`connect_hub`](crate::connect_hub), call operations and offer their own.
+    /// `accept` says as what the offered operations of a program are registered here; `None` refuses them.
+    #[cfg(feature = "websocket")]
+    pub fn hub(
+        mut self,
+        accept: impl Fn(&Spoke) -> Option<Import> + Send + Sync + 'static,
+    ) -> Self {
+        self.accept = Some(Box::new(accept));
+        // The defaults of `facade/serve/options.ts`.
+        let hub = json!({
+            "path": "/hub", "maxFrameBytes": 4 * 1024 * 1024, "heartbeat": 15_000, "maxCalls": 16_384,
+            "maxOperations": 10_000, "maxConnections": 10_000, "hasAccept": true,
+        });
+        self.doors.insert("hub".to_owned(), hub);
         self
     }
 
@@ -166,78 +200,84 @@ impl Serve {
             options.extend(self.options);
         }
         let options = Options::read(&options.to_string())?;
-        let wake = Arc::new(Notify::new());
-        let woken = Arc::clone(&wake);
-        let mailbox = Arc::new(Mailbox::new(move || woken.notify_one()));
-        let host_side = HostSide {
-            registry: self.registry.clone(),
-            bridge: Arc::new(JsBridge::new(Arc::clone(&mailbox))),
-            mailbox,
-        };
+        let inbox = Inbox::new();
+        let bridge = Arc::new(JsBridge::new(Arc::clone(&inbox.mailbox)));
         let service = Service::new(
             options,
             Arc::clone(&self.registry.core),
-            Arc::clone(&host_side.bridge),
+            Arc::clone(&bridge),
             self.logger,
             Arc::default(),
         )?;
+        let registry = self.registry;
+        #[cfg(feature = "websocket")]
+        let hub = self.accept.map(|accept| {
+            let shared = Arc::clone(service.shared());
+            Hub::new(registry.clone(), shared, Arc::clone(&bridge), accept)
+        });
+        #[cfg(feature = "websocket")]
+        let spokes = hub.clone();
         let listener = Listener::open(service, host, port).await?;
-        let answering = tokio::spawn(async move {
-            loop {
-                host_side.answer_all();
-                wake.notified().await;
+        let answering = inbox.read(move |kind, id, request| {
+            let request: Value = serde_json::from_str(request).unwrap_or_default();
+            if kind != Kind::Asked {
+                return;
+            }
+            #[cfg(feature = "websocket")]
+            if let Some(spokes) = &spokes
+                && spokes.takes(id, &request)
+            {
+                return;
+            }
+            if !id.is_empty() {
+                answer(&registry, &bridge, id, &request);
             }
         });
         Ok(Server {
             listener,
-            answering: answering.abort_handle(),
+            #[cfg(feature = "websocket")]
+            hub,
+            _answering: answering,
         })
     }
 }
 
-/// What the service asks the program that it serves. In the npm package JavaScript answers; here this does.
-struct HostSide {
-    registry: Registry,
-    bridge: Arc<JsBridge>,
-    mailbox: Arc<Mailbox>,
-}
-
-impl HostSide {
-    fn answer_all(&self) {
-        while let Some(batch) = self.mailbox.take() {
-            let items: Vec<Value> = serde_json::from_str(&batch.text).unwrap_or_default();
-            // The first says whether there is more.
-            for item in items.iter().skip(1) {
-                let asked = (item.get(0), item.get(1), item.get(2));
-                if let (Some(kind), Some(Value::String(id)), Some(request)) = asked
-                    && kind.as_u64() == Some(ASKED)
-                {
-                    self.answer(id, request);
-                }
-            }
+/// Answers what the service asks the program that it serves. In the npm package JavaScript does.
+pub(crate) fn answer(registry: &Registry, bridge: &JsBridge, id: &str, request: &Value) {
+    let described = |reader| registry.described(reader).to_string();
+    let answer = match request.get("describe").map(Value::as_str) {
+        Some(Some("http")) => described(Reader::Http),
+        Some(Some(_)) => Value::from(registry.listed(None).0).to_string(),
+        Some(None) => described(Reader::Mcp),
+        None if request.get("sources").is_some() => "[]".to_owned(),
+        None => {
+            let operation_id = request.get("operationId").and_then(Value::as_str);
+            let unknown = || CallError::unknown("This server cannot do what was asked");
+            return bridge.fail(id, operation_id.map_or_else(unknown, not_here));
         }
-    }
-
-    fn answer(&self, id: &str, request: &Value) {
-        if let Some(which) = request.get("describe") {
-            let described = self.registry.described(which == true);
-            self.bridge.respond(id, &described.to_string());
-        } else if request.get("sources").is_some() {
-            self.bridge.respond(id, "[]");
-        } else if let Some(operation_id) = request.get("operationId").and_then(Value::as_str) {
-            self.bridge.fail(id, not_here(operation_id));
-        } else {
-            let message = "This server cannot do what was asked";
-            self.bridge.fail(id, CallError::unknown(message));
-        }
-    }
+    };
+    bridge.respond(id, &answer);
 }
 
 /// A registry that is served, until this is closed or dropped.
+///
+/// ```
+/// # use operations::{Registry, serve};
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), operations::CallError> {
+/// let server = serve(&Registry::new()).listen("127.0.0.1:0").await?;
+/// assert!(server.url().starts_with("http://127.0.0.1:"));
+/// server.close().await;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
+#[must_use = "it is closed when this is dropped"]
 pub struct Server {
     listener: Listener,
-    answering: AbortHandle,
+    #[cfg(feature = "websocket")]
+    hub: Option<Arc<Hub>>,
+    _answering: AbortOnDropHandle<()>,
 }
 
 impl Server {
@@ -247,14 +287,27 @@ impl Server {
         self.listener.url()
     }
 
+    /// The programs that are connected to the hub.
+    #[cfg(feature = "websocket")]
+    #[must_use]
+    pub fn spokes(&self) -> Vec<Spoke> {
+        self.hub
+            .as_ref()
+            .map(|hub| hub.spokes())
+            .unwrap_or_default()
+    }
+
     /// Refuses new requests, ends streams, and waits up to ten seconds for calls that are running.
     pub async fn close(self) {
         self.listener.close(Duration::from_secs(10)).await;
     }
 }
 
+#[cfg(feature = "websocket")]
 impl Drop for Server {
     fn drop(&mut self) {
-        self.answering.abort();
+        if let Some(hub) = &self.hub {
+            hub.end();
+        }
     }
 }

@@ -49,10 +49,12 @@ function contextFor(at: Workplace, config: HubConfig): CallContext {
   const { options, interrupts, progress } = at;
   const identity = identityFor(at, config);
   const isTrusted = options.has("trusted");
+  const approval = options.text("approval");
   if (isTrusted && identity !== undefined) throw usageError("--trusted and --as exclude each other");
   return {
     signal: interrupts.signal,
     ...(identity !== undefined && { identity }),
+    ...(approval !== undefined && { approval }),
     ...(isTrusted && { trusted: true }),
     // A local handler may say the same with three values.
     onProgress: (report: unknown, ofAll?: unknown, said?: unknown) => {

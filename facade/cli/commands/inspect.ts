@@ -8,6 +8,7 @@ import type { ImportedService } from "../../openapi/import.js";
 import type { OpenAPIReportEntry } from "../../openapi/types.js";
 import { importUrl } from "../../openapi/url.js";
 import { usageError } from "../exit-codes.js";
+import { configFor } from "../hub.js";
 import { summaryOf } from "../operations.js";
 import { isDocument } from "../parse.js";
 import type { Workplace } from "../perform.js";
@@ -24,6 +25,10 @@ export async function inspectCommand(at: Workplace): Promise<undefined> {
   if (options.has("mcp") && options.has("openapi"))
     throw usageError("--mcp and --openapi exclude each other");
   progress.show(`Looking at ${what}`);
+  if (options.has("config")) {
+    refuseMore(rest);
+    return inspectSource(what, at);
+  }
   if (/^https?:\/\//i.test(what)) {
     refuseMore(rest);
     await inspectUrl(what, timeout, at);
@@ -35,6 +40,19 @@ export async function inspectCommand(at: Workplace): Promise<undefined> {
     const [command = "", ...args] = rest.length === 0 ? what.trim().split(/\s+/) : words;
     await inspectServer({ command, args, inheritEnv: true, connectTimeout: timeout }, at);
   }
+  return undefined;
+}
+
+/** A source of a configuration, with what the configuration says about it. */
+async function inspectSource(name: string, at: Workplace): Promise<undefined> {
+  const { sources, file } = await configFor(at);
+  const source = sources.find((each) => each.name === name);
+  if (source?.kind !== "openapi") throw usageError(`There is no OpenAPI source ${name} in ${file}`);
+  const { document, settings } = source.config();
+  const imported = /^https?:\/\//i.test(document)
+    ? importUrl(document, settings)
+    : importFile(document, settings);
+  await showDocument(await at.interrupts.during(imported), at);
   return undefined;
 }
 
@@ -68,7 +86,10 @@ async function inspectUrl(url: string, timeout: number, at: Workplace): Promise<
 
 const MARKS = { imported: "ok", degraded: "degraded", skipped: "skipped" } as const;
 
-async function showDocument({ report, operations, service }: ImportedService, at: Workplace): Promise<void> {
+async function showDocument(
+  { report, operations, security, service }: ImportedService,
+  at: Workplace,
+): Promise<void> {
   const { terminal, options, progress } = at;
   progress.clear();
   service.close();
@@ -81,6 +102,7 @@ async function showDocument({ report, operations, service }: ImportedService, at
     await terminal.printJson({
       kind: "openapi",
       totals,
+      security,
       operations: shown.map((entry) => ({ ...entry, ...typeOf(types.get(entry.name ?? "")) })),
     });
     return;
@@ -94,6 +116,15 @@ async function showDocument({ report, operations, service }: ImportedService, at
   ]);
   if (rows.length > 0) {
     await terminal.print(table(["STATUS", "NAME", "METHOD", "PATH", "PROBLEMS"], rows, terminal.width));
+  }
+  if (security.length > 0) {
+    const asked = security.map((each) => [
+      each.scheme,
+      [each.type, each.httpScheme, each.in, each.name].filter(Boolean).join(" "),
+      String(each.operations),
+      each.isAnswered ? "yes" : "no",
+    ]);
+    await terminal.print(table(["CREDENTIALS", "TYPE", "OPERATIONS", "CONFIGURED"], asked, terminal.width));
   }
   await terminal.print(
     `${counted(report.length, "operation")}: ${totals.imported} imported, ${totals.degraded} degraded, ${totals.skipped} skipped`,

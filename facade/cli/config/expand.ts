@@ -37,6 +37,7 @@ const NOT_TEXTS = new Set([
     "cache",
     "hub",
     "explorer",
+    "expires",
     "calls",
     "per",
     "failures",

@@ -12,6 +12,7 @@ import {
   isRecord,
   refusal,
 } from "../../interop/options.js";
+import { type StoredApprovals, storedApprovals } from "../../registry/approvals.js";
 import {
   checkedServe,
   DOORS,
@@ -35,6 +36,8 @@ interface HubFile extends FileServeOptions {
   openapi?: Record<string, unknown>;
   /** Rules for operations by id or pattern, in place of those of their source. */
   access?: Record<string, unknown>;
+  /** Where approvals are stored, and how long they can be used. */
+  approvals?: Record<string, unknown>;
 }
 
 /** A configuration that was checked. */
@@ -47,6 +50,8 @@ export interface HubConfig {
   readonly identities: readonly Identity[];
   /** For `serve`: with tokens, whose variables have to be there. */
   serveOptions(): ServeOptions;
+  /** Options of the registry. Throws if a variable is missing that they refer to. */
+  approvals(): StoredApprovals;
   /** Patterns of `access` that have fitted no operation so far. */
   unusedRules(): string[];
   /** What was put in the place of references so far. */
@@ -69,6 +74,7 @@ const FIELDS = {
   mcpServers: anObject,
   openapi: anObject,
   access: anObject,
+  approvals: anObject,
 } satisfies Fields<HubFile>;
 
 /** `notify` shows the address of a page to the user, where a server requires a login. */
@@ -81,7 +87,7 @@ export function hubConfig(
   return refusedAsConfig(() => {
     const given = isServers(content) ? { mcpServers: content } : content;
     const hub = checkedOptions<HubFile>(given, FIELDS, { prefix });
-    const { mcpServers = {}, openapi = {}, access = {}, ...options } = hub;
+    const { mcpServers = {}, openapi = {}, access = {}, approvals = {}, ...options } = hub;
     const rules = new RulesByPattern(access, `${prefix}access`, expander);
     const surroundings = { file, folder, rules, expander, notify };
     const isDisabled = ([, config]: [string, unknown]) =>
@@ -107,10 +113,23 @@ export function hubConfig(
         .map(([name]) => name),
       identities: identitiesOf(options.tokens, `${prefix}tokens`, expander),
       secrets: expander.expanded,
+      approvals: () => refusedAsConfig(() => approvalsOf(approvals, `${prefix}approvals`, folder, expander)),
       unusedRules: () => rules.unused(),
       serveOptions: () => refusedAsConfig(() => serveOptionsOf(options, file, folder, expander)),
     };
   });
+}
+
+function approvalsOf(
+  given: Record<string, unknown>,
+  path: string,
+  folder: string,
+  expander: Expander,
+): StoredApprovals {
+  const checked = storedApprovals(expander.value(given, "approvals"), path) as StoredApprovals;
+  const { store } = checked;
+  const isFolder = typeof store === "object" && "folder" in store;
+  return isFolder ? { ...checked, store: { folder: resolve(folder, store.folder) } } : checked;
 }
 
 /** A file of servers by name, as `MCPClientLoader.load` takes it. */

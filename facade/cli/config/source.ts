@@ -7,12 +7,14 @@ import { aName, isRecord, refusal } from "../../interop/options.js";
 import { patternOf } from "../../interop/pattern.js";
 import { kindOf } from "../../interop/text.js";
 import { checkedConfig as checkedServer, type MCPClientConfig } from "../../mcp/config.js";
+import type { MCPTokenStore } from "../../mcp/oauth-config.js";
 import { accessOf, type MCPToolView } from "../../mcp/tool-view.js";
 import type { HTTPServiceConfig } from "../../openapi/config.js";
 import { checkedConfig as checkedService } from "../../openapi/config-check.js";
 import { CommandError } from "../exit-codes.js";
 import type { Expander } from "./expand.js";
 import type { RulesByPattern } from "./rules.js";
+import { tokenFile } from "./token-file.js";
 
 /** Where the operations of a namespace come from. */
 export type Source = MCPSource | OpenAPISource;
@@ -70,7 +72,7 @@ export function serverSource(
         key,
         EXPANDED_THERE.has(key) ? expander.located(value) : expander.value(value, `${place}.${key}`, key),
       ]);
-      return withLogin(Object.fromEntries(entries), notify);
+      return withLogin(Object.fromEntries(entries), notify, (given) => tokenFile(name, file, folder, given));
     },
     (expanded) => {
       const others = (names: string[]) => refuseOthers(names, path);
@@ -119,12 +121,13 @@ function rulesOfTools(
 function withLogin(
   server: Record<string, unknown>,
   notify: (sentence: string) => void,
+  storeOf: (given: unknown) => MCPTokenStore,
 ): Record<string, unknown> {
   const { oauth } = server;
   if (!isRecord(oauth) || oauth.clientCredentials !== undefined) return server;
   const onAuthorize = ({ server: name, url }: { server: string; url: string }) =>
     notify(`${name} wants you to log in. Open this page in a browser: ${url}`);
-  return { ...server, oauth: { ...oauth, onAuthorize } };
+  return { ...server, oauth: { ...oauth, tokenStore: storeOf(oauth.tokenStore), onAuthorize } };
 }
 
 function refuseOthers(names: readonly string[], path: string): void {
@@ -146,7 +149,7 @@ export function serviceSource(
     throw refusal(`${path}.namespace`, `is not an option: the namespace is the key, ${JSON.stringify(name)}`);
   }
   const config = later(
-    () => expander.value(given, place),
+    () => withTokens(expander.value(given, place), name, (path) => tokenFile(name, file, folder, path)),
     ({ document, ...settings }) => {
       if (document === undefined) refuseMissingDocument(Object.keys(settings), path);
       const checked = checkedService(settings, { prefix: `${path}.` });
@@ -158,6 +161,22 @@ export function serviceSource(
     },
   );
   return { kind: "openapi", name, mayNameOthers: false, config };
+}
+
+/** The tokens of a user are in a file, and `operations login` puts them there. */
+function withTokens(
+  settings: Record<string, unknown>,
+  name: string,
+  storeOf: (given: unknown) => MCPTokenStore,
+): Record<string, unknown> {
+  const { auth } = settings;
+  if (!isRecord(auth) || auth.type !== "oauth2") return settings;
+  const isOfUser = auth.grant === "authorization_code" || auth.grant === "refresh_token";
+  if (!isOfUser && typeof auth.tokenStore !== "string") return settings;
+  const onAuthorize = () => {
+    throw new Error(`needs a login. Run: operations login ${name}`);
+  };
+  return { ...settings, auth: { ...auth, tokenStore: storeOf(auth.tokenStore), onAuthorize } };
 }
 
 /** A misspelt name explains why it is missing. */

@@ -13,6 +13,7 @@ use crate::access::Identity;
 use crate::byte_budget::Share;
 use crate::call::RequestedEvent;
 use crate::error::Failure;
+use crate::secrets::Secret;
 
 /// A call as it arrives.
 #[derive(Debug, Clone)]
@@ -30,6 +31,8 @@ pub struct Call {
 pub struct Context {
     /// Who calls.
     pub identity: Option<Identity>,
+    /// The token that the caller has shown, for handlers that trade it for another.
+    pub caller_token: Option<Secret>,
     /// The name of the call, for handlers that make another one of it.
     pub request_id: Option<String>,
     /// The call that makes this one, as its caller says.
@@ -67,6 +70,7 @@ impl Call {
                 identity: event
                     .identity
                     .and_then(|text| serde_json::from_str(text).ok()),
+                caller_token: None,
                 request_id: Some(event.request_id.clone()),
                 parent_request_id: event.parent_request_id.clone(),
                 trace: event.trace.as_deref().map(ToOwned::to_owned),
@@ -84,19 +88,30 @@ impl Call {
     }
 }
 
+/// The member of the metadata that names an approval (`facade/registry/metadata.ts`).
+pub const APPROVAL: &str = "operations/approval";
+
 impl Context {
     /// Whether the caller's metadata has one of these members with something in it.
     #[must_use]
     pub fn mentions(&self, names: &[&str]) -> bool {
-        let Some(metadata) = &self.metadata else {
-            return false;
-        };
-        Object::read(metadata).is_ok_and(|members| {
-            names
-                .iter()
-                .any(|name| members.get(name).is_some_and(|value| value != "null"))
-        })
+        has_any(self.metadata.as_deref(), names)
     }
+
+    /// Whether the call names an approval.
+    #[must_use]
+    pub fn names_approval(&self) -> bool {
+        has_any(self.passed_on.as_deref(), &[APPROVAL])
+    }
+}
+
+fn has_any(metadata: Option<&str>, names: &[&str]) -> bool {
+    let members = metadata.and_then(|text| Object::read(text).ok());
+    members.is_some_and(|members| {
+        names
+            .iter()
+            .any(|name| members.get(name).is_some_and(|value| value != "null"))
+    })
 }
 
 /// What a handler has produced.

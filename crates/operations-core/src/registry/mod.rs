@@ -14,7 +14,7 @@ mod warnings;
 mod watched;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, RwLock};
 
 use indexmap::IndexMap;
@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 pub use body_stream::{BodyStream, BodyStreamSlot};
-pub use handler::{Call, Context, Envelope, Handler, Outcome, Produced};
+pub use handler::{APPROVAL, Call, Context, Envelope, Handler, Outcome, Produced};
 pub use operation::{HostOnly, Made, Operation, OutputMode, Schema, Work};
 pub use reports::Reports;
 pub use served::{Answer, Served};
@@ -75,6 +75,8 @@ pub struct Registry {
     revision: watch::Sender<u64>,
     /// What the host observes of calls ([`Wants`]), and where its reports wait.
     wants: AtomicU8,
+    /// Whether an operation trades the tokens of callers for those of its service.
+    wants_caller_tokens: AtomicBool,
     reports: RwLock<Option<Arc<Reports>>>,
 }
 
@@ -99,8 +101,20 @@ impl Registry {
             limits: RwLock::default(),
             revision: watch::Sender::default(),
             wants: AtomicU8::default(),
+            wants_caller_tokens: AtomicBool::default(),
             reports: RwLock::default(),
         }
+    }
+
+    /// Handlers get the tokens of callers from now on.
+    pub fn want_caller_tokens(&self) {
+        self.wants_caller_tokens.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a handler needs the tokens of callers. Otherwise they go nowhere.
+    #[must_use]
+    pub fn wants_caller_tokens(&self) -> bool {
+        self.wants_caller_tokens.load(Ordering::Relaxed)
     }
 
     /// Reports calls that run natively from now on.

@@ -98,14 +98,18 @@ async fn send_with_token(
     let Some(oauth) = oauth else {
         return send(&connections, machine.outgoing()).await;
     };
-    let token = oauth.token(None).await.map_err(Input::Refused)?;
+    let caller_token = machine.caller_token().cloned();
+    let token = oauth
+        .token(caller_token.as_ref(), None)
+        .await
+        .map_err(Input::Refused)?;
     machine.authorize(&token).map_err(Input::Refused)?;
     let response = send(&connections, machine.outgoing()).await?;
     if response.status() != StatusCode::UNAUTHORIZED {
         return Ok(response);
     }
     // Without a new token, what the server said is the better answer.
-    let Ok(token) = oauth.token(Some(&token)).await else {
+    let Ok(token) = oauth.token(caller_token.as_ref(), Some(&token)).await else {
         return Ok(response);
     };
     drop(response);

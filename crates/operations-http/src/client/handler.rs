@@ -45,6 +45,7 @@ impl Handler for HttpHandler {
             && (self.operation.response != ResponseKind::Binary || context.pieces.is_some())
             && !self.makes_bigints()
             && !context.mentions(&["headers"])
+            && (!self.operation.is_served || !context.names_approval())
     }
 
     fn call(&self, input: Option<Document>, context: Context) -> BoxFuture<'static, Outcome> {
@@ -60,6 +61,10 @@ impl Handler for HttpHandler {
             let input = traced(encoded(input.as_ref(), &operation), &context);
             let mut input = input.decode(&operation)?;
             input.outgoing.target.clone_from(&context.target);
+            input
+                .outgoing
+                .caller_token
+                .clone_from(&context.caller_token);
             // Cancelled when the service is closed, or when the caller has gone.
             let cancel = service.token();
             let mut work = pin!(async {
@@ -107,6 +112,10 @@ impl Handler for HttpHandler {
             .map_err(Failure::from)
             .and_then(|mut input| {
                 input.outgoing.target.clone_from(&context.target);
+                input
+                    .outgoing
+                    .caller_token
+                    .clone_from(&context.caller_token);
                 service.reader(&operation, input)
             });
         let reader = match opened {

@@ -28,5 +28,6 @@ mod settings;
 pub use self::drive::StreamReader;
 pub use self::handler::HttpHandler;
 pub use self::handover::Handover;
+pub use self::oauth::{DocumentFlow, DocumentOAuth, OAuthCallbacks, OAuthSurroundings};
 pub use self::service::{Fetched, Service};
 pub use self::settings::ServiceSettings;

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::drive::{StreamReader, advance, now};
-use super::oauth::OAuth;
+use super::oauth::{OAuth, OAuthSurroundings};
 use super::passing::{Called, PASSED_ON, Passing};
 use super::pool::{Pool, certificates};
 use super::settings::ServiceSettings;
@@ -52,6 +52,7 @@ impl Service {
     pub fn new(
         mut settings: ServiceSettings,
         document_url: Option<String>,
+        surroundings: OAuthSurroundings,
     ) -> Result<Self, CallError> {
         let ca = std::mem::take(&mut settings.ca);
         certificates(&ca)?;
@@ -61,8 +62,17 @@ impl Service {
         }
         let reach = Arc::new(std::mem::take(&mut settings.reach));
         let pool = Arc::new(Pool::new(ca, Arc::clone(&reach)));
-        let oauth = settings.oauth.take();
-        let oauth = oauth.map(|oauth| OAuth::new(oauth, Arc::clone(&pool)));
+        let base_url = settings.base_url.as_ref().map(BaseUrl::url).cloned();
+        let oauth = settings.oauth.take().map(|oauth| {
+            OAuth::new(
+                settings.namespace.clone(),
+                oauth,
+                surroundings,
+                (base_url, document_url.clone()),
+                Arc::clone(&pool),
+                Arc::clone(&reach),
+            )
+        });
         Ok(Self {
             oauth: oauth.transpose()?.map(Arc::new),
             settings,
@@ -71,6 +81,25 @@ impl Service {
             reach,
             in_flight: Mutex::default(),
         })
+    }
+
+    /// Asks a person for a token, and stores it. Where `is_device` says so, with a code for another device.
+    ///
+    /// # Errors
+    /// When the service gets no tokens itself, or the person does not want to.
+    pub async fn login(
+        &self,
+        is_device: bool,
+        cancel: &CancellationToken,
+    ) -> Result<(), CallError> {
+        let oauth = self.oauth.as_ref().ok_or_else(|| {
+            CallError::invalid("There is nothing to log in to: `auth` is not of type \"oauth2\"")
+        })?;
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(CallError::failed("The login was aborted")),
+            ended = oauth.login(is_device) => ended,
+        }
     }
 
     /// Ends what is in flight and lets connections go. A later call makes new ones.
@@ -211,10 +240,11 @@ impl Service {
         input: CallInput,
         now: Instant,
     ) -> Result<Machine, CallError> {
+        let caller_token = input.outgoing.caller_token.clone();
         let (request, secrets) = self.build(operation, input)?;
         let machine = Machine::call(request, secrets, self.settings.rules, now);
         let machine = machine.of_service(&self.reach, self.about(operation));
-        Ok(machine.wanting_token(self.oauth.is_some()))
+        Ok(machine.wanting_token(self.oauth.is_some(), caller_token))
     }
 
     /// A stream, for a driver that has a network.
@@ -227,6 +257,7 @@ impl Service {
         input: CallInput,
         now: Instant,
     ) -> Result<Machine, CallError> {
+        let caller_token = input.outgoing.caller_token.clone();
         let (request, secrets) = self.build(operation, input)?;
         let machine = Machine::stream(
             request,
@@ -237,7 +268,7 @@ impl Service {
             now,
         );
         let machine = machine.of_service(&self.reach, self.about(operation));
-        Ok(machine.wanting_token(self.oauth.is_some()))
+        Ok(machine.wanting_token(self.oauth.is_some(), caller_token))
     }
 
     /// The URL that a request goes to, for those who watch: without secrets, as far as they can be known.
@@ -284,7 +315,7 @@ impl Service {
         let secrets = settings.secrets();
         let machine = Machine::call(request, secrets, self.settings.rules, now);
         let machine = machine.of_service(&Arc::new(reach), None);
-        Ok(machine.wanting_token(with_auth && self.oauth.is_some()))
+        Ok(machine.wanting_token(with_auth && self.oauth.is_some(), None))
     }
 
     fn about(&self, operation: &HttpOperation) -> Option<About> {
@@ -330,6 +361,7 @@ impl Service {
             service_headers,
             auth,
             target,
+            caller_token: _,
         } = &input.outgoing;
         let settings = Settings {
             base_url,

@@ -8,8 +8,10 @@ use operations_core::error::CallError;
 use operations_core::number::{count, size};
 use serde::Deserialize;
 use serde_json::Value;
+use url::Url;
 
 use super::oauth::OAuthSettings;
+use crate::fetch::is_secure;
 use crate::machine::Rules;
 use crate::machine::retry::{Reconnect, RetryPolicy};
 use crate::message::headers::{check_name, check_value};
@@ -93,8 +95,13 @@ impl ServiceSettings {
         if let Some(base_url) = &base_url {
             reach.name(base_url.url());
         }
-        if let Some(oauth) = &raw.oauth {
-            reach.name(&oauth.endpoint()?);
+        for (name, url) in raw.oauth.iter().flat_map(OAuthSettings::urls) {
+            let url = Url::parse(url).ok().filter(is_secure).ok_or_else(|| {
+                CallError::invalid(format!(
+                    "config.auth.{name} must be an https URL (http is for this machine alone)"
+                ))
+            })?;
+            reach.name(&url);
         }
         let timeout = raw.timeout.map_or(DEFAULT_TIMEOUT, milliseconds);
         let any_method = raw.sse.reconnect == "any-method";

@@ -33,7 +33,7 @@ impl Machine {
     }
 
     /// Whether the body goes to a file; its beginning, if so. The reader writes it, and says
-    /// [`Input::Spilled`] at its end.
+    /// [`Input::Spilled`](super::Input::Spilled) at its end.
     #[must_use]
     pub fn spilling(&self) -> Option<&[u8]> {
         match &self.state {
@@ -143,6 +143,12 @@ impl Machine {
         let cause = Cause::Status(head.status);
         let asked = asked_pause(&head);
         let is_served = self.is_served();
+        if is_served
+            && let Some(error) =
+                served::approval_required(&head, &body, &self.outgoing.request().url)
+        {
+            return self.fail(error.into());
+        }
         // What a peer or a stream sends is read as text.
         let form = if is_served || self.promised.is_some() {
             JsonForm::Text

@@ -49,6 +49,7 @@ pub struct Machine {
     about: Option<Box<About>>,
     secrets: Vec<Secret>,
     wants_token: bool,
+    caller_token: Option<Secret>,
     rules: Rules,
     /// What was promised, where a stream was asked for.
     promised: Option<ResponseKind>,
@@ -106,6 +107,7 @@ impl Machine {
             about: None,
             secrets,
             wants_token: false,
+            caller_token: None,
             rules,
             promised: None,
             last_event_id: String::new(),
@@ -174,9 +176,17 @@ impl Machine {
 
     /// The same, for a service that gets its tokens itself. A request that has credentials of its own keeps them.
     #[must_use]
-    pub fn wanting_token(mut self, wants_token: bool) -> Self {
+    pub fn wanting_token(mut self, wants_token: bool, caller_token: Option<Secret>) -> Self {
         self.wants_token = wants_token && !self.outgoing.has_credentials();
+        self.secrets.extend(caller_token.clone());
+        self.caller_token = caller_token;
         self
+    }
+
+    /// The token of the call that is served, which may be traded for that of the service.
+    #[must_use]
+    pub fn caller_token(&self) -> Option<&Secret> {
+        self.caller_token.as_ref()
     }
 
     /// Whether a token goes along. Not after a redirect to another origin.

@@ -1,7 +1,6 @@
 //! Credentials: how they become a header, and how they stay out of everything else.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,36 +9,8 @@ use serde::Deserialize;
 
 use super::headers::Headers;
 use operations_core::error::CallError;
-use operations_core::secrets::{self, MASK};
-
-/// A string that is shown only by [`Secret::expose`].
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps a string.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The string, for a header and nothing else.
-    #[must_use]
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(MASK)
-    }
-}
-
-impl fmt::Display for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(MASK)
-    }
-}
+use operations_core::secrets;
+pub use operations_core::secrets::Secret;
 
 /// The credentials of a service.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -32,6 +32,8 @@ pub struct Outgoing {
     pub auth: Option<Auth>,
     /// Where to say to which URL the request goes, if that is observed.
     pub target: Option<Target>,
+    /// The token of the call that is served, to be traded for one of the service.
+    pub caller_token: Option<Secret>,
 }
 
 /// An input on its way from JavaScript: owned, so that it can be read on another thread.
@@ -47,7 +49,7 @@ pub struct EncodedInput {
     /// Binary data, which the notation refers to.
     pub blobs: Vec<Vec<u8>>,
     /// The headers of the call, a JSON object of strings; or a list of these, of the service's headers for this call,
-    /// and of its credentials, each of them `null` where there are none.
+    /// of its credentials, and of the token of the call that is served, each of them `null` where there are none.
     pub headers: Option<String>,
 }
 
@@ -90,17 +92,19 @@ fn outgoing(text: Option<&str>) -> Result<Outgoing, CallError> {
             ..Outgoing::default()
         });
     };
-    let (headers, service_headers, auth): (Option<Texts>, Option<Texts>, Option<Auth>) =
+    let (headers, service_headers, auth, caller_token): WithCallOptions =
         serde_json::from_str(text).map_err(|error| unreadable(&error, text))?;
     Ok(Outgoing {
         headers: headers.map(secret).unwrap_or_default(),
         service_headers: service_headers.map(secret),
         auth,
         target: None,
+        caller_token,
     })
 }
 
 type Texts = IndexMap<String, String>;
+type WithCallOptions = (Option<Texts>, Option<Texts>, Option<Auth>, Option<Secret>);
 
 fn secret(headers: Texts) -> Vec<(String, Secret)> {
     let headers = headers.into_iter();

@@ -4,11 +4,12 @@
 use operations_core::error::{CallError, Failure};
 use operations_core::json::Object;
 use serde_json::{Value, json};
+use url::Url;
 
 use super::integers::Note;
 use super::media::essence;
 use super::reply::Reply;
-use super::response::Decoded;
+use super::response::{Decoded, ResponseHead};
 
 /// The media type of envelopes.
 pub const ENVELOPE: &str = "application/vnd.alkdev.envelope+json";
@@ -62,6 +63,24 @@ pub(crate) fn open(reply: &mut Reply) {
         reply.head.is_undeclared = !notes.is_empty();
         reply.head.notes.extend(notes);
     }
+}
+
+/// What a server of ours answers to a call that needs an approval: 202, the request for it, and where its state is. `url` is
+/// that of the request.
+pub(crate) fn approval_required(head: &ResponseHead, body: &[u8], url: &Url) -> Option<CallError> {
+    let location = head.headers.get("location").and_then(Value::as_str);
+    let location = location.filter(|_| head.status == 202)?;
+    let mut body: Value = serde_json::from_slice(body).ok()?;
+    let mut approval = body.get_mut("approval")?.take();
+    let id = approval.get("id")?.as_str()?;
+    let message = format!(
+        "The call needs an approval, and nothing was done. Once approval {id} is granted, repeat the same call with it"
+    );
+    if let (Some(members), Ok(url)) = (approval.as_object_mut(), url.join(location)) {
+        members.insert("url".to_owned(), url.as_str().into());
+    }
+    let details = json!({ "approval": approval, "delivery": "none" });
+    Some(CallError::new("APPROVAL_REQUIRED", message).with_details(details))
 }
 
 /// The error that the server reports, in place of one about its response.
@@ -133,6 +152,28 @@ mod tests {
         assert_eq!(found.notes.len(), 1);
         assert_eq!(opened(r#"{"meta":{}}"#).expect("an envelope").data, None);
         assert_eq!(opened("[]"), None);
+    }
+
+    #[test]
+    fn an_answer_that_asks_for_an_approval_is_an_error() {
+        let url = Url::parse("https://h/api/files/remove?a=1").expect("a URL");
+        let body = br#"{"approval":{"id":"a","expires":7}}"#;
+        let of = |status, headers: &[(&str, &str)], body: &[u8]| {
+            let head = ResponseHead::new(status, None, headers.iter().copied());
+            approval_required(&head, body, &url)
+        };
+        let location = [("location", "/api/.approvals/a")];
+        let error = of(202, &location, body).expect("an error");
+        assert_eq!(error.code, "APPROVAL_REQUIRED");
+        let approval = json!({ "id": "a", "expires": 7, "url": "https://h/api/.approvals/a" });
+        assert_eq!(
+            error.details,
+            Some(json!({ "approval": approval, "delivery": "none" }))
+        );
+        assert!(of(200, &location, body).is_none());
+        assert!(of(202, &[], body).is_none());
+        assert!(of(202, &location, b"{\"approval\":1}").is_none());
+        assert!(of(202, &location, b"[").is_none());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use operations_http::message::{
     BodyPlan, HttpOperation, Location, Parameter, RequestPlan, ResponseKind,
 };
-use operations_http::{Service, ServiceSettings};
+use operations_http::{OAuthSurroundings, Service, ServiceSettings};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -134,7 +134,7 @@ pub(crate) const EVENTS: &str =
 pub(crate) fn service(url: &str, mut settings: Value) -> Arc<Service> {
     settings["baseUrl"] = json!(url);
     let settings = ServiceSettings::from_json(&settings.to_string()).unwrap();
-    Arc::new(Service::new(settings, None).unwrap())
+    Arc::new(Service::new(settings, None, OAuthSurroundings::default()).unwrap())
 }
 
 /// An operation on `/`, with this method and this type of response.

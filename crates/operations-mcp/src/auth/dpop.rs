@@ -8,6 +8,7 @@ use ::http::{HeaderMap, HeaderName, HeaderValue};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use operations_core::lock::{locked, reading, writing};
+use operations_http::oauth::jwt;
 use reqwest::Method;
 use ring::digest::{SHA256, digest};
 use ring::rand::SystemRandom;
@@ -16,7 +17,6 @@ use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpReq
 use serde_json::{Value, json};
 use url::Url;
 
-use super::jwt;
 use super::outbound::Outbound;
 use super::token_request::{self, Means};
 

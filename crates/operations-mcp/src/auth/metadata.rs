@@ -1,6 +1,6 @@
 //! What an authorization server has to offer before anything is sent to it.
 
-pub(super) use operations_http::fetch::{is_loopback, is_secure};
+pub(super) use operations_http::fetch::is_secure;
 use rmcp::transport::AuthError;
 use rmcp::transport::auth::AuthorizationMetadata;
 use url::Url;

@@ -1,12 +1,10 @@
 //! How a server gets the token that it wants: rmcp knows the protocol, the user's program shows the page.
 
 mod assertion;
-pub(crate) mod callback;
 mod challenge;
 mod dpop;
 mod federation;
 mod grants;
-mod jwt;
 mod metadata;
 mod outbound;
 mod page;
@@ -21,13 +19,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ::http::HeaderValue;
 use ::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use operations_core::lock::locked;
+use operations_http::oauth::callback::Callback;
 use reqwest::{Request, Response, StatusCode};
 use rmcp::transport::auth::{AuthorizationSession, OAuthClientConfig};
 use rmcp::transport::{AuthError, AuthorizationManager, AuthorizationRequest, CredentialStore};
 use serde_json::json;
 use tokio::sync::Mutex;
 
-use self::callback::Callback;
 pub(crate) use self::challenge::Challenge;
 use self::dpop::{Dpop, Proving};
 use self::metadata::Flow;

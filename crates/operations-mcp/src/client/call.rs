@@ -5,7 +5,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
-use operations_core::json::{MAX_ANSWER_DEPTH, is_too_deep};
+use operations_core::json::{MAX_ANSWER_DEPTH, Object, is_too_deep};
+use operations_core::registry::APPROVAL;
 use operations_core::trace;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -40,7 +41,7 @@ pub struct CallOptions {
     pub on_progress: Option<OnProgress>,
     /// Where a large result goes, and what became of it.
     pub slot: Option<Arc<SpillSlot>>,
-    /// The trace that it belongs to: a JSON object ([`operations_core::trace`]).
+    /// The trace that it belongs to: a JSON object ([`operations_core::trace`]). It may have the approval that the caller names, too.
     pub trace: Option<String>,
 }
 
@@ -117,9 +118,12 @@ enum Next {
     Again,
 }
 
-/// The fields of a trace as members of an object.
+/// The fields of a trace, and an approval, as members of an object.
 fn members_of(trace: &str) -> String {
-    let fields = trace::fields(trace).into_iter();
+    let approval = Object::read(trace).ok();
+    let approval = approval.and_then(|object| object.string(APPROVAL));
+    let approval = approval.map(|id| (APPROVAL, id));
+    let fields = trace::fields(trace).into_iter().chain(approval);
     let members: Vec<String> = fields
         .map(|(name, value)| format!(r#""{name}":{}"#, message::text(&value)))
         .collect();

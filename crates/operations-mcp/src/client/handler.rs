@@ -27,7 +27,7 @@ pub struct ToolHandler {
 impl Handler for ToolHandler {
     fn takes(&self, context: &Context) -> bool {
         // What the metadata of a call may say is the host's business.
-        !context.mentions(&["timeout", "resetTimeoutOnProgress"])
+        !context.mentions(&["timeout", "resetTimeoutOnProgress"]) && !context.names_approval()
     }
 
     fn call(&self, input: Option<Document>, context: Context) -> BoxFuture<'static, Outcome> {

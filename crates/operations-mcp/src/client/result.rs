@@ -4,11 +4,15 @@
 
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::json::{Document, Json, Kind, push_string};
-use operations_core::registry::Envelope;
+use operations_core::registry::{APPROVAL, Envelope};
 use serde_json::{Value, json};
 
 use crate::config::ServerConfig;
 use crate::error::{About, Delivery};
+
+const APPROVAL_REQUIRED: &str = "APPROVAL_REQUIRED";
+/// What a server of ours says of a failure (`facade/mcp/origin.ts`).
+const ERROR_KEY: &str = "alkdev.operations/error";
 
 /// The result, which is JSON as the server wrote it.
 pub(super) fn envelope(
@@ -23,6 +27,9 @@ pub(super) fn envelope(
     }
     let present = |name| root.get(name).filter(|value| value.kind() != Kind::Null);
     let is_error = root.get("isError").map(Json::kind) == Some(Kind::Bool(true));
+    if let Some(error) = present("_meta").and_then(|meta| approval_required(is_error, meta)) {
+        return Err(error);
+    }
     let content = Content::of(root.get("content"));
     let structured = present("structuredContent");
 
@@ -54,6 +61,16 @@ pub(super) fn envelope(
         meta,
         is_declared: !is_error,
     })
+}
+
+/// What a server of ours says of a call that needs an approval there.
+fn approval_required(is_error: bool, meta: Json<'_>) -> Option<CallError> {
+    meta.get(APPROVAL).filter(|_| is_error)?.as_str()?;
+    let failure: Value = serde_json::from_str(&meta.get(ERROR_KEY)?.stringify()).ok()?;
+    let message = failure.get("message")?.as_str()?;
+    let details = failure.get("details")?;
+    let is_required = failure.get("code")?.as_str()? == APPROVAL_REQUIRED;
+    is_required.then(|| CallError::new(APPROVAL_REQUIRED, message).with_details(details.clone()))
 }
 
 fn document(config: &ServerConfig, tool: &str, text: String) -> Result<Document, CallError> {

@@ -21,7 +21,7 @@ pub enum Part {
 
 /// Answers one question about a value.
 ///
-/// Unlike [`super::check`] it lets [`Interrupt::TypeBoxThrows`] through: the emitted code is in the
+/// Unlike [`super::check`] it lets [`Interrupt::TypeBoxThrows`](crate::Interrupt::TypeBoxThrows) through: the emitted code is in the
 /// middle of a value, and what TypeBox throws on makes the whole of it invalid.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! The MCP door by lines, without a process.
 
-use operations_serve::door::mcp::stdio::Conversation;
+use operations_serve::door::mcp::stdio::{Conversation, OutgoingLine};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -13,7 +13,7 @@ use crate::support::Served;
 struct Client {
     served: Served,
     say: mpsc::Sender<String>,
-    said: mpsc::Receiver<String>,
+    said: mpsc::Receiver<OutgoingLine>,
     kill: CancellationToken,
     running: JoinHandle<()>,
 }
@@ -77,7 +77,7 @@ async fn a_conversation() {
     assert_eq!((kind, aborted), (6, id));
     drop(client.say);
     client.running.await.unwrap();
-    assert_eq!(client.said.recv().await, None);
+    assert!(client.said.recv().await.is_none());
 }
 
 /// A client that has read that it is subscribed relies on that, however long the line has waited to be read.
@@ -143,7 +143,7 @@ async fn what_is_not_done_in_time_is_ended() {
     client.running.await.unwrap();
     let (kind, aborted, _) = client.served.asked.recv().await.unwrap();
     assert_eq!((kind, aborted), (6, id));
-    assert_eq!(client.said.recv().await, None);
+    assert!(client.said.recv().await.is_none());
 }
 
 #[tokio::test]

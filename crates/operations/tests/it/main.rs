@@ -8,6 +8,8 @@
     reason = "tests: a failure should stop them"
 )]
 
+mod peers;
+
 use std::future::pending;
 use std::time::Duration;
 

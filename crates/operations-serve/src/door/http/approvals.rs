@@ -32,7 +32,10 @@ pub(super) fn id(path: &str) -> Option<&str> {
 pub(super) fn requested(error: &CallError, door: &str) -> Option<Response<Body>> {
     let approval = failure::approval(error)?;
     let id = approval.get("id")?.as_str()?;
-    let location = HeaderValue::try_from(format!("{door}{BELOW}/{id}")).ok()?;
+    // Another server's, where the call was handed on to one.
+    let url = approval.get("url").and_then(Value::as_str);
+    let location = url.map_or_else(|| format!("{door}{BELOW}/{id}"), ToOwned::to_owned);
+    let location = HeaderValue::try_from(location).ok()?;
     let mut response = shown(json!({ "approval": approval }).to_string().into());
     *response.status_mut() = StatusCode::ACCEPTED;
     response.headers_mut().insert(LOCATION, location);

@@ -7,6 +7,7 @@ use http::request::Parts;
 use http::{HeaderMap, Response};
 use operations_core::error::CallError;
 use operations_core::json;
+use operations_core::registry::APPROVAL;
 use operations_core::trace;
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
@@ -19,9 +20,6 @@ use crate::service::{Exchange, Shared};
 
 /// The media type of envelopes.
 pub(super) const ENVELOPE: &str = "application/vnd.alkdev.envelope+json";
-
-/// The member of the metadata that names an approval (`facade/registry/approval-gate.ts`).
-pub(crate) const APPROVAL: &str = "operations/approval";
 
 /// How far an input stands below the outermost value of what carries it to JavaScript.
 pub(crate) const LEVELS_ABOVE_INPUT: usize = 3;

@@ -21,6 +21,10 @@ const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 )]
 pub(super) struct Abilities {
     pub(super) elicitation: bool,
+    /// Whether it can open an address for its user.
+    pub(super) urls: bool,
+    /// Whether that is all it can be asked for.
+    pub(super) urls_only: bool,
     pub(super) sampling: bool,
     pub(super) roots: bool,
     /// Whether it knows tasks, as an extension.
@@ -34,8 +38,15 @@ impl Abilities {
             let member = capabilities.and_then(|all| all.get(name));
             member.is_some_and(|member| member.starts_with('{'))
         };
+        let elicitation = capabilities.and_then(|all| all.object("elicitation"));
+        let elicits = |mode| {
+            let member = elicitation.as_ref().and_then(|all| all.get(mode));
+            member.is_some_and(|member| member.starts_with('{'))
+        };
         Self {
             elicitation: has("elicitation"),
+            urls: elicits("url"),
+            urls_only: elicits("url") && !elicits("form"),
             sampling: has("sampling"),
             roots: has("roots"),
             tasks: capabilities
@@ -54,6 +65,8 @@ impl Abilities {
     pub(super) fn letters(self) -> String {
         let all = [
             ('e', self.elicitation),
+            ('u', self.urls),
+            ('o', self.urls_only),
             ('s', self.sampling),
             ('r', self.roots),
         ];
@@ -66,6 +79,8 @@ impl Abilities {
     pub(super) fn of_letters(letters: &str) -> Self {
         Self {
             elicitation: letters.contains('e'),
+            urls: letters.contains('u'),
+            urls_only: letters.contains('o'),
             sampling: letters.contains('s'),
             roots: letters.contains('r'),
             // Only clients that say it in each request have the extension.
@@ -139,6 +154,18 @@ mod tests {
         assert!(abilities.elicitation && abilities.roots && !abilities.sampling);
         assert_eq!(Abilities::of_letters(&abilities.letters()), abilities);
         assert!(!Abilities::default().any());
+        for (declared, urls, urls_only) in [
+            ("{}", false, false),
+            (r#"{"form":{}}"#, false, false),
+            (r#"{"form":{},"url":{}}"#, true, false),
+            (r#"{"url":{}}"#, true, true),
+        ] {
+            let declared = format!(r#"{{"elicitation":{declared}}}"#);
+            let abilities = Abilities::read(Object::read(&declared).ok().as_ref());
+            assert!(abilities.elicitation);
+            assert_eq!((abilities.urls, abilities.urls_only), (urls, urls_only));
+            assert_eq!(Abilities::of_letters(&abilities.letters()), abilities);
+        }
     }
 
     #[test]

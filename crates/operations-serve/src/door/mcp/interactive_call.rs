@@ -26,6 +26,9 @@ use crate::service::Shared;
 /// In the sealed state: the id that a call keeps while its client answers. Clients cannot answer to it.
 const CALL_KEY: &str = "operations/call";
 
+/// How the keys of requests for approvals begin (`facade/serve/client-channel.ts`).
+const APPROVAL_KEY: &str = "approval-";
+
 /// How a call ended.
 #[derive(Debug)]
 pub(super) enum Ended {
@@ -112,6 +115,12 @@ impl<'a> InteractiveCall<'a> {
             ProtocolVersion::Handshake => InputResponses::default(),
         };
         let mut offers = offers(context, may_be_task);
+        if offers.contains_key("elicit") {
+            let keys = answers.0.keys();
+            let answered = keys.filter_map(|key| key.strip_prefix(APPROVAL_KEY));
+            let approve = approvals(shared, context, &answered.collect::<Vec<_>>());
+            offers.insert("approve".to_owned(), approve);
+        }
         let mut used = Map::new();
         // A handler that is called again with the answers can find what it did before.
         if context.protocol == ProtocolVersion::Stateless && offers.contains_key("elicit") {
@@ -230,6 +239,13 @@ fn offers(context: &RequestContext, may_be_task: bool) -> Map<String, Value> {
         }
     }
     offers
+}
+
+/// How the client can be asked for an approval, and the ids of those that it has answered to.
+pub(super) fn approvals(shared: &Shared, context: &RequestContext, answered: &[&str]) -> Value {
+    let client = context.client;
+    let explorer = client.urls.then(|| shared.explorer_url()).flatten();
+    json!({ "forms": !client.urls_only, "explorer": explorer, "answered": answered })
 }
 
 /// Asks an older client, as soon as it has read what waits for it.

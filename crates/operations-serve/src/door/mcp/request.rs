@@ -8,7 +8,7 @@ use operations_core::byte_budget::Held;
 use operations_core::error::CallError;
 use operations_core::json::Object;
 use operations_core::trace;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 use super::catalog::{Catalog, List};
@@ -22,7 +22,7 @@ use crate::call::NewCall;
 use crate::identity::Caller;
 use crate::options::McpDoor;
 use crate::service::Shared;
-use operations_core::registry::Operation;
+use operations_core::registry::{APPROVAL, Operation};
 
 /// Where the stateless protocol has what a server says about itself.
 pub(super) const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
@@ -76,7 +76,7 @@ impl RequestContext {
             caller: Arc::clone(&self.caller),
             request_id: Arc::clone(&self.request_id),
             deadline: self.deadline,
-            metadata: self.metadata.clone(),
+            metadata: self.metadata_with_approval(),
             trace: self.trace.clone(),
             via: Some(self.via(None)),
             channel: None,
@@ -85,6 +85,20 @@ impl RequestContext {
             parent_request_id: None,
             held: self.held.clone(),
         }
+    }
+
+    /// An approval that the request names takes the place of one in a header.
+    fn metadata_with_approval(&self) -> Option<String> {
+        // Almost none does.
+        let params = (self.params.contains(APPROVAL)).then(|| Object::read(&self.params).ok());
+        let meta = params.flatten().and_then(|params| params.object("_meta"));
+        let Some(id) = meta.and_then(|meta| meta.string(APPROVAL)) else {
+            return self.metadata.clone();
+        };
+        let metadata = self.metadata.as_deref().unwrap_or("{}");
+        let mut metadata: Map<String, Value> = serde_json::from_str(metadata).unwrap_or_default();
+        metadata.insert(APPROVAL.to_owned(), Value::String(id));
+        Some(Value::Object(metadata).to_string())
     }
 
     /// How a call came, as JSON. `tool` is its name, where the client has called one.

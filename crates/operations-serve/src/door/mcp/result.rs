@@ -6,6 +6,7 @@ use http::StatusCode;
 use operations_core::envelope::ResponseEnvelope;
 use operations_core::error::{CallError, InfrastructureErrorCode as Code};
 use operations_core::json::{Object, push_string};
+use operations_core::registry::APPROVAL;
 use operations_core::spec::OperationSpec;
 use serde_json::{Map, Value, json};
 
@@ -208,8 +209,10 @@ pub(super) fn of_error(error: CallError, spec: &OperationSpec, has_identity: boo
         return Failed::Refused(Refusal::new(INVALID_PARAMS, error.message));
     }
     let may_have_run = failure::may_have_run(&error, &id);
+    // Another token would not change the decision of a person: nothing sends the client for one.
     let is_denied = !is_declared
         && error.is(Code::AccessDenied)
+        && !failure::is_not_approved(&error)
         && matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
     let draft = error_result(&error, may_have_run);
     if !is_denied {
@@ -231,6 +234,11 @@ pub(super) fn refusal_of_error(
         Outcome::Answer(status) => status,
     };
     let may_have_run = failure::may_have_run(&error, &spec.id());
+    if failure::is_not_approved(&error) || failure::approval(&error).is_some() {
+        let mut refusal = Refusal::new(DENIED, error.message);
+        refusal.data = Some(json!({ "code": error.code, "details": error.details }));
+        return Failed::Refused(refusal);
+    }
     if error.is(Code::AccessDenied)
         && matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
     {
@@ -256,7 +264,12 @@ pub(super) fn refusal_of_error(
 fn error_result(error: &CallError, may_have_run: bool) -> Draft {
     let mut text = String::from("\"content\":[{\"type\":\"text\",\"text\":");
     match failure::refused(error) {
-        None => push_string(&mut text, &with_upstream_body(error)),
+        None => match failure::approval_id(error) {
+            Some(id) if !failure::is_not_approved(error) => {
+                push_string(&mut text, &until_approved(error, id));
+            }
+            _ => push_string(&mut text, &with_upstream_body(error)),
+        },
         Some(refused) => push_string(&mut text, &in_words(error, refused.retry_after)),
     }
     text.push_str("}],\"isError\":true");
@@ -265,10 +278,20 @@ fn error_result(error: &CallError, may_have_run: bool) -> Draft {
     if let (Some(details), Some(about)) = (&error.details, about.as_object_mut()) {
         about.insert("details".to_owned(), details.clone());
     }
-    Draft {
-        text,
-        meta: Map::from_iter([(ERROR_KEY.to_owned(), about)]),
+    let mut meta = Map::from_iter([(ERROR_KEY.to_owned(), about)]);
+    if let Some(id) = failure::approval_id(error) {
+        meta.insert(APPROVAL.to_owned(), id.into());
     }
+    Draft { text, meta }
+}
+
+/// What a model can do about a call that a person has to approve.
+fn until_approved(error: &CallError, id: &str) -> String {
+    format!(
+        "{}. Say that you wait for approval {id}, and do not look for a way around it. When it is granted, call this tool \
+         again with the same arguments and with {{\"{APPROVAL}\":\"{id}\"}} in _meta",
+        error.message
+    )
 }
 
 /// The message, and what the upstream server said: often how to do better.

@@ -1,8 +1,10 @@
 //! One conversation, a message in each line: what standard input and output are for. Lines come and go through channels;
 //! the owner of the streams reads and writes them.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
+use operations_core::byte_budget::{Held, Share, exhausted};
 use operations_core::clock;
 use operations_core::json::Object;
 use tokio::sync::mpsc;
@@ -27,6 +29,52 @@ const WAITING_MESSAGES: usize = 64;
 /// from us.
 const MOST_REQUESTS: usize = 1_024;
 
+/// A line for the client. A response counts in the byte budget until it is written.
+#[derive(Debug)]
+pub struct OutgoingLine {
+    text: String,
+    _held: Option<Held>,
+}
+
+impl OutgoingLine {
+    fn response(id: &str, reply: Reply, share: &Arc<Share>) -> Option<Self> {
+        let mut held = None;
+        let text = match reply {
+            Reply::Result(result) => {
+                held = share.try_hold(result.len());
+                match held {
+                    Some(_) => message::result(id, &String::from_utf8_lossy(&result)),
+                    None => message::error(Some(id), &overloaded("unknown")),
+                }
+            }
+            Reply::Refused(refusal) => message::error(Some(id), &refusal),
+            Reply::Denied(_, result) => message::result(id, &result),
+            Reply::Silence => return None,
+        };
+        let text = message::one_line(text);
+        Some(Self { text, _held: held })
+    }
+}
+
+impl From<String> for OutgoingLine {
+    fn from(text: String) -> Self {
+        Self { text, _held: None }
+    }
+}
+
+impl Deref for OutgoingLine {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+/// `delivery` says whether the call was made.
+fn overloaded(delivery: &str) -> Refusal {
+    Refusal::new(INTERNAL_ERROR, exhausted(delivery).message)
+}
+
 /// A conversation with one client.
 #[derive(Debug)]
 pub struct Conversation {
@@ -40,7 +88,9 @@ pub struct Conversation {
     /// Ends everything.
     over: CancellationToken,
     /// A client that does not read is not read from: there is room for a few lines.
-    out: mpsc::Sender<String>,
+    out: mpsc::Sender<OutgoingLine>,
+    /// Counts requests until their calls end, and responses until they are written.
+    share: Arc<Share>,
     /// The conversation among those of this server.
     session: String,
     /// The requests that an older client supports.
@@ -56,10 +106,11 @@ impl Conversation {
         shared: Arc<Shared>,
         door: McpDoor,
         caller: Arc<Caller>,
-        out: mpsc::Sender<String>,
+        out: mpsc::Sender<OutgoingLine>,
         kill: &CancellationToken,
     ) -> Self {
         Self {
+            share: shared.bytes.share(caller.id()),
             shared,
             door,
             caller,
@@ -150,12 +201,18 @@ impl Conversation {
                     }
                 }
                 Ok(protocol) => {
+                    let held = self.share.hold();
+                    if !held.try_add(line.len()) {
+                        return self
+                            .say(message::error(Some(id), &overloaded("none")))
+                            .await;
+                    }
                     if method == "initialize" {
                         let capabilities = params.object("capabilities");
                         self.abilities = Abilities::read(capabilities.as_ref());
                     }
                     let text = message::params_text(line);
-                    self.answer(id, method, &params, text, protocol);
+                    self.answer(id, method, &params, text, protocol, held);
                 }
             },
         }
@@ -163,7 +220,10 @@ impl Conversation {
 
     async fn say(&self, line: String) {
         // The other side may be gone, or may not read for so long that it is not waited for.
-        let _ = self.over.run_until_cancelled(self.out.send(line)).await;
+        let _ = self
+            .over
+            .run_until_cancelled(self.out.send(line.into()))
+            .await;
     }
 
     fn answer(
@@ -173,6 +233,7 @@ impl Conversation {
         params: &Object<'_>,
         text: String,
         protocol: ProtocolVersion,
+        held: Held,
     ) {
         let timeout = self.shared.options.timeout;
         let (say, mut messages) = mpsc::channel::<String>(WAITING_MESSAGES);
@@ -205,14 +266,11 @@ impl Conversation {
             out: Some(say),
             client_requests: self.shared.mcp.client_requests.clone(),
             server: request::server_info(&self.door),
-            held: None,
+            held: Some(Arc::new(held)),
         };
         let entry = self.running.begin(key(id));
-        let (shared, door, out) = (
-            Arc::clone(&self.shared),
-            self.door.clone(),
-            self.out.clone(),
-        );
+        let (shared, share) = (Arc::clone(&self.shared), Arc::clone(&self.share));
+        let (door, out) = (self.door.clone(), self.out.clone());
         let id = id.to_owned();
         let talk = async move {
             let work = request::answer(&shared, &door, context);
@@ -221,21 +279,17 @@ impl Conversation {
                 tokio::select! {
                     biased;
                     Some(line) = messages.recv() => {
-                        let _ = out.send(message::one_line(line)).await;
+                        let _ = out.send(message::one_line(line).into()).await;
                     }
                     reply = &mut work => break reply,
                 }
             };
             while let Ok(line) = messages.try_recv() {
-                let _ = out.send(message::one_line(line)).await;
+                let _ = out.send(message::one_line(line).into()).await;
             }
-            let line = match reply {
-                Reply::Result(result) => message::result(&id, &String::from_utf8_lossy(&result)),
-                Reply::Refused(refusal) => message::error(Some(&id), &refusal),
-                Reply::Denied(_, result) => message::result(&id, &result),
-                Reply::Silence => return,
-            };
-            let _ = out.send(message::one_line(line)).await;
+            if let Some(line) = OutgoingLine::response(&id, reply, &share) {
+                let _ = out.send(line).await;
+            }
         };
         let over = self.over.clone();
         self.tasks.spawn(async move {
@@ -275,7 +329,7 @@ impl Conversation {
             tokio::select! {
                 () = cancel.cancelled() => {}
                 () = quiet.cancelled() => {
-                    let _ = over.run_until_cancelled(out.send(end)).await;
+                    let _ = over.run_until_cancelled(out.send(end.into())).await;
                 }
             }
         });
@@ -290,7 +344,7 @@ impl Conversation {
         let talk = async move {
             while let Some(messages) = watcher.next().await {
                 for line in messages {
-                    let _ = out.send(message::one_line(line)).await;
+                    let _ = out.send(message::one_line(line).into()).await;
                 }
             }
         };

@@ -72,7 +72,7 @@ pub(super) async fn call(
         match tasks::create(shared, context, keep).await {
             Ok(draft) => {
                 new.deadline = draft.until();
-                let offers = Some(tasks::run::offers(context));
+                let offers = Some(tasks::run::offers(shared, context));
                 let call = RunningCall::new(shared, new, offers, context.held.clone());
                 return tasks::begin(shared, context, draft, call, finishing);
             }

@@ -16,6 +16,7 @@ use super::store::{Record, Status};
 use super::{Live, Talk, Tasks, wire};
 use crate::client_channel::{CallerMessage, ClientRequests};
 use crate::door::mcp::client_requests;
+use crate::door::mcp::interactive_call;
 use crate::door::mcp::message::{INTERNAL_ERROR, Refusal};
 use crate::door::mcp::protocol_version::ProtocolVersion;
 use crate::door::mcp::request::{Reply, RequestContext};
@@ -28,7 +29,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// What a handler may send, as JSON. In the handshake protocol, a task cannot make requests to its client.
-pub(in super::super) fn offers(context: &RequestContext) -> String {
+pub(in super::super) fn offers(shared: &Shared, context: &RequestContext) -> String {
     let mut offers = Map::new();
     offers.insert("progress".to_owned(), Value::Bool(true));
     if context.protocol == ProtocolVersion::Stateless {
@@ -36,6 +37,10 @@ pub(in super::super) fn offers(context: &RequestContext) -> String {
             if is_able {
                 offers.insert(name.to_owned(), Value::Bool(true));
             }
+        }
+        if context.client.elicitation {
+            let approve = interactive_call::approvals(shared, context, &[]);
+            offers.insert("approve".to_owned(), approve);
         }
     }
     Value::Object(offers).to_string()

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use url::{Host, Url};
 
-use super::metadata::is_loopback;
+use crate::fetch::is_loopback;
 
 const PATH: &str = "/callback";
 /// A browser's request is smaller than this, and faster.
@@ -19,7 +19,8 @@ const THANKS: &str = "<!doctype html><meta charset=utf-8><title>Done</title>\
      <p>Thank you. You can close this window and go back to the program.";
 
 /// An address that browsers are sent to.
-pub(crate) struct Callback {
+#[derive(Debug)]
+pub struct Callback {
     url: Url,
     /// There is no listener for an address that is not on this machine.
     listener: Option<TcpListener>,
@@ -27,7 +28,10 @@ pub(crate) struct Callback {
 
 impl Callback {
     /// The user's address, or a port of this machine.
-    pub(crate) async fn open(given: Option<&str>) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// When no port can be opened, or the address is none.
+    pub async fn open(given: Option<&str>) -> Result<Self, String> {
         let Some(given) = given else {
             let bound = TcpListener::bind(("127.0.0.1", 0)).await;
             let listener = bound.map_err(|error| format!("no port can be opened: {error}"))?;
@@ -51,12 +55,17 @@ impl Callback {
         Ok(Self { url, listener })
     }
 
-    pub(crate) fn url(&self) -> &str {
+    /// Where browsers are sent.
+    #[must_use]
+    pub fn url(&self) -> &str {
         self.url.as_str()
     }
 
     /// The address that the browser was sent to, from the program, or as it arrives here.
-    pub(crate) async fn wait(
+    ///
+    /// # Errors
+    /// When the user, or the program, does not want to.
+    pub async fn wait(
         self,
         shown: impl Future<Output = Result<String, String>>,
         state: &str,

@@ -1,5 +1,5 @@
-//! The callbacks of an MCP client in JavaScript: requests of the server go to the mailbox, and the answers come back under
-//! numbers. How many requests may be open at a time is the client's to decide.
+//! What native clients need from JavaScript: requests of an MCP server, and of those who get tokens, go to the mailbox, and the answers
+//! come back under numbers. How many requests may be open at a time is the client's to decide.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -8,6 +8,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use operations_core::lock::locked;
 use operations_core::mailbox::{Item, Mailbox};
+use operations_http::OAuthCallbacks;
 use operations_mcp::{ClientCallbacks, ClientRequest};
 use tokio::sync::oneshot;
 
@@ -43,14 +44,8 @@ impl MailboxCallbacks {
             let _ = sender.send(answer);
         }
     }
-}
 
-impl ClientCallbacks for MailboxCallbacks {
-    fn request(
-        &self,
-        request: ClientRequest,
-        json: String,
-    ) -> BoxFuture<'static, Result<String, String>> {
+    fn ask(&self, kind: &str, json: &str) -> BoxFuture<'static, Result<String, String>> {
         let (sender, answer) = oneshot::channel();
         let number = {
             let mut open = self.open();
@@ -60,7 +55,7 @@ impl ClientCallbacks for MailboxCallbacks {
             open.pending.insert(number, sender);
             number
         };
-        let value = format!(r#"{{"kind":"{}","question":{json}}}"#, request.as_str());
+        let value = format!(r#"{{"kind":"{kind}","question":{json}}}"#);
         self.mailbox.push(Item::asked(number, &value));
         async move {
             answer
@@ -68,6 +63,26 @@ impl ClientCallbacks for MailboxCallbacks {
                 .unwrap_or_else(|_| Err("there was no answer".to_owned()))
         }
         .boxed()
+    }
+}
+
+impl OAuthCallbacks for MailboxCallbacks {
+    fn request(
+        &self,
+        kind: &'static str,
+        question: String,
+    ) -> BoxFuture<'static, Result<String, String>> {
+        self.ask(kind, &question)
+    }
+}
+
+impl ClientCallbacks for MailboxCallbacks {
+    fn request(
+        &self,
+        request: ClientRequest,
+        json: String,
+    ) -> BoxFuture<'static, Result<String, String>> {
+        self.ask(request.as_str(), &json)
     }
 
     fn tools_changed(&self, tools: String) {

@@ -8,25 +8,32 @@ use ring::rand::{SecureRandom, SystemRandom};
 use serde_json::Value;
 
 /// Bytes as such texts have them.
-pub(super) fn encode(bytes: impl AsRef<[u8]>) -> String {
+pub fn encode(bytes: impl AsRef<[u8]>) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(bytes)
 }
 
 /// The time since 1970.
-pub(super) fn now() -> Duration {
+#[must_use]
+pub fn now() -> Duration {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.unwrap_or_default()
 }
 
 /// A name that was never used before.
-pub(super) fn id(random: &SystemRandom) -> Result<String, String> {
+///
+/// # Errors
+/// When the system has no randomness.
+pub fn id(random: &SystemRandom) -> Result<String, String> {
     let mut id = [0; 16];
     random.fill(&mut id).map_err(|_| "there is no randomness")?;
     Ok(encode(id))
 }
 
 /// The whole, with what `sign` makes of it.
-pub(super) fn write(
+///
+/// # Errors
+/// Those of `sign`.
+pub fn write(
     header: &Value,
     claims: &Value,
     sign: impl FnOnce(&[u8]) -> Result<Vec<u8>, String>,
