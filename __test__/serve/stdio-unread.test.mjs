@@ -33,7 +33,7 @@ const program = `
         begun += 1;
         if (begun === ${CALLS}) {
           allHaveBegun();
-          setTimeout(() => process.stderr.write("made"), 1_000);
+          sayWhenIdle(process.cpuUsage());
         }
         await all;
         return "x".repeat(${SIZE});
@@ -41,6 +41,12 @@ const program = `
     },
     { ...common, name: "small", handler: () => "here" },
   ]);
+  // Then every response is made, and is held or refused.
+  const sayWhenIdle = (before) => setTimeout(() => {
+    const { user, system } = process.cpuUsage(before);
+    if (user + system > 10_000) sayWhenIdle(process.cpuUsage());
+    else process.stderr.write("made");
+  }, 1_000);
   await serveStdio(registry, { name: "stdio", version: "1", maxBufferedBytes: ${LIMIT} });
 `;
 

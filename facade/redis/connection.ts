@@ -57,7 +57,9 @@ const log = logger("redis");
 const PROBE = "probe";
 const PROBE_AGAIN_AFTER = 500;
 /** How long calls may be on their way to a worker that has said that it closes, in milliseconds. */
-const LAST_CALLS = 100;
+const LAST_CALLS = 50;
+/** How long a message to ourselves may take then. */
+const LAST_PROBE = 5_000;
 /** How many calls may wait at a worker by default. */
 const QUEUE = 100_000;
 /**
@@ -116,6 +118,7 @@ class Transport extends RemoteConnection implements RedisTransport {
   #unfinished = 0;
   #sent: (() => void) | undefined;
   #probing: NodeJS.Timeout | undefined;
+  #probed: (() => void) | undefined;
   #rediscovering: NodeJS.Timeout | undefined;
 
   readonly #calls: Calls;
@@ -182,6 +185,7 @@ class Transport extends RemoteConnection implements RedisTransport {
   }
 
   #connected(): void {
+    this.#probed?.();
     if (this.#status.state === "connecting") {
       this.#become("connected", "connected");
       this.#settle?.resolve();
@@ -382,16 +386,32 @@ class Transport extends RemoteConnection implements RedisTransport {
 
   readonly status = (): ConnectionStatus => this.#status;
 
+  /** Calls that are on their way to us are refused, and another worker runs them: when a message of ours comes back, all before it
+   * were read. */
+  async #refuseLateCalls(): Promise<void> {
+    for (let round = 0; round < 2 && this.#status.state === "connected"; round += 1) {
+      await new Promise((resolve) => setTimeout(resolve, LAST_CALLS));
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, LAST_PROBE);
+        this.#probed = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        this.#probe();
+      });
+    }
+  }
+
   protected override async closeConnection(drain: number): Promise<void> {
     clearInterval(this.#rediscovering);
     clearTimeout(this.#probing);
     this.#announce();
-    // Calls that are on their way are refused, so that they run at another worker.
-    if (this.registry !== undefined) await new Promise((resolve) => setTimeout(resolve, LAST_CALLS));
+    if (this.registry !== undefined) await this.#refuseLateCalls();
     await this.#answers.finish(drain, () => {
       const { running, waiting } = this.stats();
       return running + waiting === 0;
     });
+    if (this.registry !== undefined) await this.#refuseLateCalls();
     this.#calls.shut(closed());
     this.#replies.shut(closed());
     this.#watchedCallers.stop();
