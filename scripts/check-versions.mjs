@@ -33,7 +33,8 @@ for (const manifest of ["Cargo.toml", ...crates()]) {
 
 // What is published names the crates that it needs by their version.
 const needed = text("Cargo.toml").matchAll(/^(operations(?:-\w+)?) = \{ version = "([^"]*)", path/gm);
-for (const [, crate, own] of needed) expect(`Cargo.toml [workspace.dependencies] ${crate}`, own, `=${version}`);
+for (const [, crate, own] of needed)
+  expect(`Cargo.toml [workspace.dependencies] ${crate}`, own, `=${version}`);
 
 expect("facade/version.ts", /VERSION = "([^"]*)"/.exec(text("facade", "version.ts"))?.[1], version);
 

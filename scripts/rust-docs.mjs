@@ -36,7 +36,9 @@ export function itemOf(html) {
 
 /** All items of the crate, by the names of their pages. */
 export function items(folder = join(root, "target", "doc", "operations")) {
-  const pages = readdirSync(folder).filter((name) => /^(struct|enum|fn|trait|type|constant|macro)\..*\.html$/.test(name));
+  const pages = readdirSync(folder).filter((name) =>
+    /^(struct|enum|fn|trait|type|constant|macro)\..*\.html$/.test(name),
+  );
   return pages.sort().map((name) => ({
     name: name.replace(/^\w+\.(.*)\.html$/, "$1"),
     ...itemOf(readFileSync(join(folder, name), "utf8")),
@@ -46,7 +48,9 @@ export function items(folder = join(root, "target", "doc", "operations")) {
 function listing() {
   return items()
     .map(({ declaration, functions, traits }) =>
-      [declaration, ...functions.map((each) => `    ${each}`), ...traits.map((each) => `    ${each}`)].join("\n"),
+      [declaration, ...functions.map((each) => `    ${each}`), ...traits.map((each) => `    ${each}`)].join(
+        "\n",
+      ),
     )
     .join("\n\n")
     .concat("\n");

@@ -15,7 +15,6 @@ import { clippy, lintSources } from "./lint.mjs";
 import { packInto } from "./pack.mjs";
 import { howToInstall, isRoot } from "./programs.mjs";
 import { rehearse } from "./rehearse.mjs";
-import { rustDocs } from "./rust-docs.mjs";
 import { isSlow, repeatLess } from "./tiers.mjs";
 import { checkTypeTests } from "./typecheck.mjs";
 import { runTests, testFiles } from "./unit-tests.mjs";
@@ -64,11 +63,7 @@ run("cargo", ["test", "--all-features", "--locked"]);
 heading("unit tests");
 await runTests(testFiles("__test__").filter((file) => all || !isSlow(file)));
 
-if (all) {
-  clippy();
-  // Clippy has checked what they need.
-  rustDocs();
-}
+if (all) clippy();
 if (runs("platforms")) {
   for (const each of checkPlatforms(IN_EVERY_RUN, { install: values.install })) {
     leftOut.push(`the check for ${each}`);
