@@ -1,5 +1,5 @@
 // A hub: local operations, tools of an MCP server, the operations of an OpenAPI document, and whatever programs offer that
-// connect. crates/operations/examples/hub.rs is the same hub in Rust.
+// connect. crates/operations/examples/hub.rs is the same hub in Rust, and a test compares their answers.
 //
 //   node examples/hub.mjs [script of an MCP server] [URL of a document]
 

@@ -1,5 +1,5 @@
 //! A hub: local operations, tools of an MCP server, the operations of an OpenAPI document, and whatever programs offer that
-//! connect. `examples/hub.mjs` is the same hub with the npm package.
+//! connect. `examples/hub.mjs` is the same hub with the npm package, and a test compares their answers.
 //!
 //! `hub [script of an MCP server] [URL of a document]`
 
