@@ -15,6 +15,7 @@ import { clippy, lintSources } from "./lint.mjs";
 import { packInto } from "./pack.mjs";
 import { howToInstall, isRoot } from "./programs.mjs";
 import { rehearse } from "./rehearse.mjs";
+import { rustDocs } from "./rust-docs.mjs";
 import { isSlow, repeatLess } from "./tiers.mjs";
 import { checkTypeTests } from "./typecheck.mjs";
 import { runTests, testFiles } from "./unit-tests.mjs";
@@ -63,7 +64,10 @@ run("cargo", ["test", "--all-features", "--locked"]);
 heading("unit tests");
 await runTests(testFiles("__test__").filter((file) => all || !isSlow(file)));
 
-if (all) clippy();
+if (all) {
+  clippy();
+  rustDocs();
+}
 if (runs("platforms")) {
   for (const each of checkPlatforms(IN_EVERY_RUN, { install: values.install })) {
     leftOut.push(`the check for ${each}`);
