@@ -46,7 +46,8 @@ function report(file) {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   const args = ["--conditions=workerd", "--test", "--test-reporter=tap", join(folder, file)];
   return new Promise((resolve) => {
-    execFile(process.execPath, args, { env, maxBuffer: 64 * 1024 * 1024 }, (_, stdout) => resolve(stdout));
+    const options = { env, maxBuffer: 64 * 1024 * 1024, timeout: 300_000 };
+    execFile(process.execPath, args, options, (_, stdout) => resolve(stdout));
   });
 }
 

@@ -51,9 +51,10 @@ export function onNextTurn(callback: () => void): void {
   setTimeout(callback, 0);
 }
 
-/** Calls back after so many milliseconds. */
+/** Calls back after so many milliseconds. Does not keep a process alive where there is one. */
 export function later(callback: () => void, milliseconds: number): void {
-  setTimeout(callback, milliseconds);
+  const timer: unknown = setTimeout(callback, milliseconds);
+  (timer as { unref?(): void }).unref?.();
 }
 
 export interface AsyncStorage<T> {
