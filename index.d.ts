@@ -179,6 +179,7 @@ export {
   CallError,
   InfrastructureErrorCode,
   isAccessError,
+  isApprovalRequired,
   isDeclaredError,
   isHTTPError,
   isRetryable,
@@ -188,6 +189,7 @@ export {
 } from "./dist/index.js";
 export type {
   AccessErrorDetails,
+  ApprovalRequiredDetails,
   CallErrorCode,
   CommonErrorDetails,
   HTTPErrorDetails,

@@ -5,6 +5,7 @@ import { describe, it } from "node:test";
 import {
   CallError,
   isAccessError,
+  isApprovalRequired,
   isHTTPError,
   isRetryable,
   isTimeout,
@@ -36,11 +37,27 @@ describe("the guards", () => {
     const http = { statusCode: 404, headers: {}, contentType: "text/plain", body: "" };
     assert.ok(isHTTPError(new CallError("EXECUTION_ERROR", "HTTP 404", http)));
     assert.ok(isTimeout(new CallError("TIMEOUT", "late", { deadline: 1 })));
-    for (const guard of [isHTTPError, isValidationError, isAccessError, isTimeout, isRetryable]) {
+    const approval = { id: "a", operationId: "n.closed", expires: 1 };
+    assert.ok(isApprovalRequired(new CallError("APPROVAL_REQUIRED", "asks", { approval })));
+    const guards = [
+      isHTTPError,
+      isValidationError,
+      isAccessError,
+      isTimeout,
+      isApprovalRequired,
+      isRetryable,
+    ];
+    for (const guard of guards) {
       for (const stranger of [undefined, null, "TIMEOUT", new Error("x"), { code: "TIMEOUT", details: {} }]) {
         assert.equal(guard(stranger), false);
       }
-      for (const code of ["EXECUTION_ERROR", "VALIDATION_ERROR", "ACCESS_DENIED", "TIMEOUT"]) {
+      for (const code of [
+        "EXECUTION_ERROR",
+        "VALIDATION_ERROR",
+        "ACCESS_DENIED",
+        "TIMEOUT",
+        "APPROVAL_REQUIRED",
+      ]) {
         assert.equal(guard(new CallError(code, "without details")), false);
       }
     }

@@ -110,6 +110,28 @@ export interface TimeoutDetails extends CommonErrorDetails {
 }
 
 /**
+ * The `details` of a call that needs an approval.
+ *
+ * @example
+ * ```ts
+ * if (isApprovalRequired(error)) {
+ *   const { approval }: ApprovalRequiredDetails = error.details;
+ *   console.log(`approve ${approval.id} until ${new Date(approval.expires)}`);
+ * }
+ * ```
+ */
+export interface ApprovalRequiredDetails extends CommonErrorDetails {
+  approval: {
+    id: string;
+    operationId: string;
+    /** In milliseconds since 1970. */
+    expires: number;
+    /** Where someone can decide. */
+    url?: string;
+  };
+}
+
+/**
  * Whether a server answered with a status outside 2XX.
  *
  * @example
@@ -164,6 +186,20 @@ export function isAccessError(error: unknown): error is CallError & { readonly d
  */
 export function isTimeout(error: unknown): error is CallError & { readonly details: TimeoutDetails } {
   return isCode(error, InfrastructureErrorCode.TIMEOUT) && isObject(error.details);
+}
+
+/**
+ * Whether a call needs an approval. Nothing has run.
+ *
+ * @example
+ * ```ts
+ * if (isApprovalRequired(error)) console.log("waits for a decision:", error.details.approval.id);
+ * ```
+ */
+export function isApprovalRequired(
+  error: unknown,
+): error is CallError & { readonly details: ApprovalRequiredDetails } {
+  return isCode(error, "APPROVAL_REQUIRED") && isObject(field(error, "approval"));
 }
 
 /**
@@ -232,7 +268,7 @@ export function isRetryable(error: unknown): boolean {
   return !FINAL.includes(error.code) && !LASTING.includes(field(error, "reason"));
 }
 
-function isCode(error: unknown, code: InfrastructureErrorCode): error is CallError {
+function isCode(error: unknown, code: string): error is CallError {
   return error instanceof CallError && error.code === code;
 }
 

@@ -69,6 +69,7 @@ const WORKING = [
   "formatValueErrors",
   "httpEnvelope",
   "isAccessError",
+  "isApprovalRequired",
   "isDeclaredError",
   "isHTTPError",
   "isResponseEnvelope",
