@@ -70,11 +70,19 @@ async fn clients_learn_who_hands_out_tokens() {
     );
 }
 
+/// JavaScript hears that a request is over, and lets go of what `identify` has entered for it.
+const OVER: u64 = 6;
+
 /// Sends a request, and answers the question who sent it.
 async fn identified(served: &mut Served, answer: Result<Value, &str>) -> http::StatusCode {
     let service = served.service.clone();
     let sent = tokio::spawn(async move { send(&service, with_token("x")).await });
-    let (kind, id, question) = served.asked.recv().await.unwrap();
+    let (kind, id, question) = loop {
+        let asked = served.asked.recv().await.unwrap();
+        if asked.0 != OVER {
+            break asked;
+        }
+    };
     assert_eq!(kind, 5);
     assert_eq!(question["identify"]["method"], "POST");
     assert_eq!(question["identify"]["url"], "/api/t/secret");
@@ -115,7 +123,9 @@ async fn the_host_says_who_calls_and_for_how_long_that_holds() {
     }
     // The last answer is cached: JavaScript is not asked again.
     assert_eq!(send(&served.service, with_token("x")).await.status(), 200);
-    assert!(served.asked.try_recv().is_err());
+    while let Ok((kind, ..)) = served.asked.try_recv() {
+        assert_eq!(kind, OVER);
+    }
 }
 
 #[tokio::test]

@@ -99,7 +99,10 @@ async fn an_older_client_is_asked_on_the_stream_of_its_call() {
     let (_, id, asked) = served.asked.recv().await.unwrap();
     assert_eq!(
         asked["client"],
-        json!({ "elicit": true, "sample": true, "roots": true })
+        json!({
+            "elicit": true, "sample": true, "roots": true,
+            "approve": { "forms": true, "explorer": null, "answered": [] },
+        })
     );
     served.js.request_from_caller(&id, QUESTION);
     let mut body = answering.await.unwrap().into_body();
