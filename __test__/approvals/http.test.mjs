@@ -105,3 +105,17 @@ test("only the requester and those who may decide see a request, and no caller d
   assert.deepEqual((await listed("bob")).map(({ mayDecide }) => mayDecide).sort(), [false, true]);
   assert.equal((await registry.approvals.list({ status: "pending" })).length, 2);
 });
+
+test("one caller's requests do not hide those of others from the list", async (t) => {
+  const { request, call } = await served(t);
+  for (let nr = 0; nr < 5; nr++) {
+    assert.equal((await call("eve", { nr, text: "x".repeat(240_000) })).status, 202);
+  }
+  assert.equal((await call("ada", { path: "/a" })).status, 202);
+  const { approvals, isComplete } = await (await request("/api/.approvals", "bob")).json();
+  assert.equal(isComplete, false);
+  assert.deepEqual(
+    approvals.slice(0, 2).map(({ identity }) => identity.id),
+    ["eve", "ada"],
+  );
+});

@@ -131,7 +131,7 @@ describe("authorization_code", () => {
     const kept = { accessToken: "a", refreshToken: "revoked", renewedAt: 0, clientId: "app" };
     const tokenStore = memoryStore(kept);
     assert.equal(await callerOf(api, { ...user, issuer, tokenStore, onAuthorize })(), "ada");
-    assert.deepEqual(tokenStore.events, ["cleared", "saving", "saved"]);
+    assert.deepEqual(tokenStore.events, ["saving", "saved"]);
   });
 });
 
@@ -183,7 +183,8 @@ describe("refresh_token", () => {
     const call = callerOf(api, { ...auth, issuer, refreshToken, tokenStore });
     const before = api.tokens.length;
     const error = await call().catch((error) => error);
-    assert.match(error.message, /`tokenStore` failed: no space left for \[secret\]/);
+    assert.match(error.message, /`tokenStore` failed: the log of the program says why/);
+    assert.ok(!error.message.includes("no space"));
     assert.equal(api.tokens.length, before);
     tokenStore.save = save;
     assert.equal(await call(), "ada");

@@ -47,10 +47,13 @@ while redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[5]) do
   local old = redis.call('ZPOPMIN', KEYS[3])[1]
   if not old then return false end
   redis.call('ZREM', KEYS[2], old)
+  redis.call('DEL', string.sub(KEYS[1], 1, -1 - #ARGV[1]) .. old)
 end
 if redis.call('HSETNX', KEYS[1], 'request', ARGV[2]) == 0 then return false end
 redis.call('ZADD', KEYS[2], ARGV[4], ARGV[1])
-for _, key in ipairs(KEYS) do redis.call('PEXPIREAT', key, ARGV[4]) end
+redis.call('PEXPIREAT', KEYS[1], ARGV[4])
+local last = redis.call('ZREVRANGE', KEYS[2], 0, 0, 'WITHSCORES')[2]
+for _, key in ipairs({ KEYS[2], KEYS[3] }) do redis.call('PEXPIREAT', key, last) end
 return 'yes'
 `;
 

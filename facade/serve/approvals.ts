@@ -25,16 +25,20 @@ export async function answerApprovals(approvals: Approvals, request: ApprovalsRe
   if (id === "") {
     const texts: string[] = [];
     let room = MAX_LIST;
-    for (const approval of (await approvals.list()).sort(pendingFirst)) {
+    let isComplete = true;
+    for (const approval of inTurns(await approvals.list())) {
       const mayDecide = await approvals.mayDecide(identity, approval);
       // The requests of callers without an identity are for those who have the id.
       if (!mayDecide && (identity === undefined || !isOwn(approval))) continue;
       const text = JSON.stringify({ ...approval, mayDecide });
+      if (text.length > room) {
+        isComplete = false;
+        continue;
+      }
       room -= text.length;
-      if (room < 0) break;
       texts.push(text);
     }
-    return `{"approvals":[${texts.join(",")}],"isComplete":${room >= 0}}`;
+    return `{"approvals":[${texts.join(",")}],"isComplete":${isComplete}}`;
   }
   const approval = await approvals.get(id);
   const mayDecide = approval !== undefined && (await approvals.mayDecide(identity, approval));
@@ -50,8 +54,18 @@ export async function answerApprovals(approvals: Approvals, request: ApprovalsRe
   return JSON.stringify({ ...decided, mayDecide });
 }
 
-/** Of the others, the latest first. */
-function pendingFirst(a: Approval, b: Approval): number {
-  const isPending = ({ status }: Approval) => Number(status === "pending");
-  return isPending(b) - isPending(a) || b.requestedAt - a.requestedAt;
+/** What waits, the oldest first, and then the others, the latest first. Callers take turns: none fills the list alone. */
+function inTurns(oldestFirst: Approval[]): Approval[] {
+  const isPending = ({ status }: Approval) => status === "pending";
+  const waiting = oldestFirst.filter(isPending);
+  const others = oldestFirst.filter((each) => !isPending(each)).reverse();
+  return [waiting, others].flatMap((approvals) => {
+    const turns = new Map<string | undefined, number>();
+    const ranked = approvals.map((approval) => {
+      const turn = turns.get(approval.identity?.id) ?? 0;
+      turns.set(approval.identity?.id, turn + 1);
+      return { approval, turn };
+    });
+    return ranked.sort((a, b) => a.turn - b.turn).map(({ approval }) => approval);
+  });
 }

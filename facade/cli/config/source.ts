@@ -1,6 +1,7 @@
 // The sources of a configuration, each checked for itself.
 
 import { resolve } from "node:path";
+import { failed } from "../../errors.js";
 import { importedRules } from "../../imported-access.js";
 import { nearestName } from "../../interop/nearest-name.js";
 import { aName, isRecord, refusal } from "../../interop/options.js";
@@ -174,7 +175,7 @@ function withTokens(
   const isOfUser = auth.grant === "authorization_code" || auth.grant === "refresh_token";
   if (!isOfUser && typeof auth.tokenStore !== "string") return settings;
   const onAuthorize = () => {
-    throw new Error(`needs a login. Run: operations login ${name}`);
+    throw failed(`needs a login. Run: operations login ${name}`);
   };
   return { ...settings, auth: { ...auth, tokenStore: storeOf(auth.tokenStore), onAuthorize } };
 }

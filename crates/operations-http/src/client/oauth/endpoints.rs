@@ -137,10 +137,14 @@ impl Locator {
             None => None,
             Some(Metadata::Document(url, trust)) => {
                 let found = metadata(http, url).await?;
-                let token = Url::parse(&found.token_endpoint).ok();
-                if !token.is_some_and(|token| trust.includes(&token)) {
+                let pages = [
+                    &found.authorization_endpoint,
+                    &found.device_authorization_endpoint,
+                ];
+                let leaves = |url: &String| !Url::parse(url).is_ok_and(|url| trust.includes(&url));
+                if leaves(&found.token_endpoint) || pages.into_iter().flatten().any(leaves) {
                     return Err(
-                        "has its token endpoint at a host that only the document leads to. Set `tokenUrl` or `issuer`, or list \
+                        "has an endpoint at a host that only the document leads to. Set `tokenUrl` or `issuer`, or list \
                          that host in `hosts`"
                             .to_owned(),
                     );

@@ -242,9 +242,8 @@ impl OAuth {
         let is_code = self.settings.grant == Grant::AuthorizationCode;
         if let Some(refresh) = refresh {
             match self.refresh(refresh).await {
-                Err(refusal) if refusal.code == "invalid_grant" && is_code => {
-                    self.clear().await?;
-                }
+                // The store keeps its tokens: another process may be about to save newer ones.
+                Err(refusal) if refusal.code == "invalid_grant" && is_code => {}
                 ended => return ended,
             }
         }
@@ -337,14 +336,6 @@ impl OAuth {
             *locked(&self.unsaved) = None;
         }
         Ok(tokens)
-    }
-
-    async fn clear(&self) -> Result<(), Refusal> {
-        *locked(&self.unsaved) = None;
-        if self.callbacks.is_some() {
-            self.store("clearTokens", "null".to_owned()).await?;
-        }
-        Ok(())
     }
 
     async fn store(&self, kind: &'static str, question: String) -> Result<String, String> {
