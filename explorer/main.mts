@@ -39,6 +39,7 @@ let view: { call(): Promise<void>; leave?(): void } | undefined;
 let status: Status | undefined;
 /** What is requested last is what is shown, in whatever order the responses come. */
 let turn = 0;
+let loads = 0;
 
 const actions: Actions = { token: setToken, reload: () => void load() };
 let programView = new ProgramView(server, actions);
@@ -58,11 +59,14 @@ function setToken(): void {
 
 /** Loads everything again: another caller may see other operations. */
 async function load(): Promise<void> {
+  loads += 1;
+  const mine = loads;
   try {
     await refreshStatus();
     await list();
-    await route();
+    if (mine === loads) await route();
   } catch (error) {
+    if (mine !== loads) return;
     sidebar.set([]);
     leaveView();
     document.body.classList.add("is-open");
@@ -71,7 +75,9 @@ async function load(): Promise<void> {
 }
 
 async function list(): Promise<void> {
+  const mine = loads;
   const operations = await server.operations();
+  if (mine !== loads) return;
   sidebar.set(operations);
   byId("program").hidden = !programView.set(operations);
 }
