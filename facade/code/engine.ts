@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import { failed } from "../errors.js";
 import { type FromWorker, SINCE, type ToWorker, USED } from "./protocol.js";
@@ -25,10 +26,13 @@ export async function loadEngine(given: Uint8Array | undefined): Promise<LoadedE
   return { wasm: await WebAssembly.compile(bytes), hash };
 }
 
+/** Finds optional packages in node_modules. Bundlers leave it alone: webpack would read the WebAssembly as a module. */
+const installedRequire = createRequire(typeof __filename === "string" ? __filename : process.execPath);
+
 async function installed(): Promise<Uint8Array> {
   let path: string;
   try {
-    path = require.resolve("quickjs-wasi/quickjs.wasm");
+    path = installedRequire.resolve("quickjs-wasi/quickjs.wasm");
   } catch {
     throw failed(
       "Code mode needs the package quickjs-wasi: npm install quickjs-wasi. In a program of a single file, pass the bytes of its quickjs.wasm as engine",
@@ -41,7 +45,7 @@ async function installed(): Promise<Uint8Array> {
 /** Where `amaro` is, if it is installed. */
 export function amaroPath(): string | undefined {
   try {
-    return require.resolve("amaro");
+    return installedRequire.resolve("amaro");
   } catch {
     return undefined;
   }
