@@ -37,7 +37,7 @@ import registries from "./schema/registries.js";
 
 registries.useTypeBox({ FormatRegistry, TypeRegistry });
 `,
-  // Node 22.12 and above: `require` takes ES modules, so this can wait until a format or a kind. No top-level
+  // Node 22.12 and above: `require` takes ES modules, so this can wait until one is needed. No top-level
   // `await` here, which would keep programs from requiring an ES module that imports this package.
   "typebox-registries-sync.mjs": `import "./load-first.mjs";
 import registries from "./schema/registries.js";

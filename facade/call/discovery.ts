@@ -1,4 +1,4 @@
-// `discover` where many workers may answer: nobody knows how many, so answers are collected for a while.
+// `discover` where many workers may answer: their number is not known, so answers are collected for a while.
 
 import type { DiscoveredOperation } from "./described.js";
 import type { Discover } from "./imports.js";

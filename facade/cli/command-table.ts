@@ -214,7 +214,7 @@ const ALL: readonly Command[] = [
         summary: "With --url: your token (default: the variable OPERATIONS_TOKEN)",
       },
       { name: "as", value: "<id>", summary: "Decide as an identity of `tokens` (default: your user name)" },
-      { name: "reason", value: "<text>", summary: "Why, for whoever asked" },
+      { name: "reason", value: "<text>", summary: "Why, for the requester" },
       { name: "all", summary: "List those that were decided, used or expired too" },
     ],
     choices: ["list", "approve", "deny"],

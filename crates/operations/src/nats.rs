@@ -31,7 +31,7 @@ use crate::imported::{CONCURRENCY, DRAIN, Exchange, Import, Remote};
 use crate::inbox::Inbox;
 use crate::registry::Registry;
 
-/// How often imports are repeated: nobody says that a worker has disappeared.
+/// How often imports are repeated: no message says that a worker has disappeared.
 const REPEAT: Duration = Duration::from_secs(10);
 /// How long workers may take to say what they serve; and where one that was there says nothing.
 const DISCOVER: Duration = Duration::from_millis(300);

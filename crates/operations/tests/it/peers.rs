@@ -162,7 +162,7 @@ async fn a_spoke_imports_what_the_hub_has_and_follows_it() {
     assert_eq!(envelope.data::<String>().unwrap(), "ada");
     far.register(late()).unwrap();
     until("it follows", || near.ids().contains(&"far.late".to_owned())).await;
-    // What it has imported is not offered back.
+    // A hub that accepts no spoke refuses what it offers.
     assert!(hub.serve(&near).await.is_err());
     hub.close().await;
     assert!(near.ids().is_empty());
